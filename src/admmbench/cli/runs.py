@@ -24,7 +24,7 @@ from admmbench.cli.options import (
 )
 from admmbench.cli.results import ended
 from admmbench.files import read_sealed, sealed_json, write
-from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
+from admmbench.files.core_yaml import parse_words, parse_yaml
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -312,7 +312,7 @@ def _choose(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from admmbench.results.reference import TRIALS
-    from admmbench.tuning.settings import Chosen, Tuned
+    from admmbench.tuning.settings import Chosen, Tuned, dump
     from admmbench.validation import checked
 
     chosen = checked(Tuned, parse_yaml(options.kept, "--kept"), "--kept")
@@ -328,20 +328,7 @@ def _choose(options: argparse.Namespace) -> None:
         ]
         found = {key: found[key] for key in Chosen.model_fields if key in found}
         chosen.setdefault(label, {})[budget] = checked(Chosen, found, str(file))
-    # A line for each budget.
-    text = dump_yaml(
-        {
-            label: {
-                budget: each.model_dump(exclude_unset=True)
-                for budget, each in sorted(found.items())
-            }
-            for label, found in chosen.items()
-        },
-        default_flow_style=None,
-        sort_keys=False,
-        width=10_000,
-    )
-    write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
+    write(options.output, dump(chosen))
     if options.trials:
         write(options.trials, pd.DataFrame(trials, columns=[*TRIALS]).to_csv(index=False))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import re
 import shlex
@@ -75,6 +76,51 @@ def _study(options: argparse.Namespace) -> int:
     names, others = separated([word for word in options.words if word != _DECIDE])
     command = until_decided if _DECIDE in options.words else run
     return command(find_overlays(names), others)
+
+
+@command(
+    "migrate",
+    "after an upgrade, keep the results that today's code computes alike",
+    argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="folder of the study (default: this one), and overlays of its config/config.yaml, as for study",
+        complete=overlay_names,
+    ),
+    argument("--dry-run", "-n", action="store_true", help="change nothing"),
+    argument(
+        "--most",
+        type=count,
+        default=math.inf,
+        metavar="SECONDS",
+        help="begin no computation after so many seconds; what was not checked stays as it is",
+    ),
+    argument(
+        "--reference", action="store_true", help="instead: the reference results of this folder"
+    ),
+)
+def _migrate(options: argparse.Namespace) -> int:
+    from admmbench.files.installed import OWN_REFERENCE
+    from admmbench.jobs.progress import shown
+    from admmbench.study.config import read
+    from admmbench.watch import migration
+
+    words, settings = options.words, {"most": options.most, "dry_run": options.dry_run}
+    if words and Path(words[0]).is_dir():
+        os.chdir(words.pop(0))
+    collect_garbage()
+    with shown("Computing drawn parts again", "group") as progress:
+        if options.reference:
+            pieces = migration.reference_pieces(OWN_REFERENCE)
+            rows = migration.judge(pieces, **settings, progress=progress)
+        else:
+            overlays = find_overlays(words)
+            given = ["--configfile", *map(str, overlays)] if overlays else []
+            rows = migration.migrate(read(overlays), given, **settings, progress=progress)
+    wide_console().print(migration.table(rows))
+    print(migration.summary(rows, dry_run=options.dry_run))
+    return int(any(row.verdict == migration.Verdict.DAMAGED for row in rows))
 
 
 @command(

@@ -355,7 +355,14 @@ def read(path: Path, run: Run) -> xr.Dataset:
     StaleResultError
         If it is missing, damaged or altered, or was made by other code or with other parameters.
     """
-    trace, fix = seal.read(path), f"`admmbench study --forcerun {path}` makes it again"
+    trace = seal.read(path)
+    check(trace, path, run)
+    return trace
+
+
+def check(trace: xr.Dataset, path: Path, run: Run) -> None:
+    """Refuse a trace that is not what the configuration asks for, see `read`."""
+    fix = f"`admmbench study --forcerun {path}` makes it again"
     for key, wanted in provenance.requested(run.spec).items():
         found = trace.attrs.get(key)
         found = found.item() if isinstance(found, np.generic) else found
@@ -368,4 +375,3 @@ def read(path: Path, run: Run) -> xr.Dataset:
         raise StaleResultError(
             f"{path}: has the seeds {seeds}, its name says {list(run.spec.seeds)}; {fix}"
         )
-    return trace

@@ -110,6 +110,15 @@ def is_locked() -> bool:
     return any(Path(".snakemake/locks").glob("*"))
 
 
+def refuse_busy(outcome: str) -> None:
+    """Raise a `BusyError`, which states the outcome, if Snakemake works in this folder."""
+    if is_locked():
+        raise BusyError(
+            f"Snakemake is running in this folder: {outcome}; wait for its end, or call "
+            "`snakemake --unlock` if it was killed"
+        )
+
+
 def remove(paths: Iterable[Path]) -> None:
     """Delete files and folders, and the folders that this empties.
 
@@ -118,11 +127,7 @@ def remove(paths: Iterable[Path]) -> None:
     BusyError
         If Snakemake works in this folder; nothing is deleted.
     """
-    if is_locked():
-        raise BusyError(
-            "Snakemake is running in this folder: nothing was removed; wait for its end, or call "
-            "`snakemake --unlock` if it was killed"
-        )
+    refuse_busy("nothing was removed")
     for path in paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from admmbench.files.core_yaml import dump_yaml
 from admmbench.validation import ByBudget, Count, Number, PerhapsInfinite, Strict, meant
 
 Value = int | float
@@ -167,6 +168,23 @@ class Chosen(Strict):
 
 Tuned = dict[str, ByBudget[Chosen]]
 """By the label of a method, and its budget."""
+
+
+def dump(chosen: Tuned) -> str:
+    """Return the text of a file of chosen settings, a line for each budget."""
+    text = dump_yaml(
+        {
+            label: {
+                budget: each.model_dump(exclude_unset=True)
+                for budget, each in sorted(found.items())
+            }
+            for label, found in chosen.items()
+        },
+        default_flow_style=None,
+        sort_keys=False,
+        width=10_000,
+    )
+    return f"# Best settings on held-out rows, by `snakemake tune`.\n{text}"
 
 
 def apply(settings: Settings, to: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,8 +107,21 @@ def tune(
             progress(number, max(number, settings.trials))
         return score
 
+    return repeat(axes, settings, measure)
+
+
+def repeat(
+    axes: Mapping[str, Axis], settings: TuningSettings, measure: Callable[[Settings], Score]
+) -> Found:
+    """Search with a given measure, such as the scores of trials that were made, see `tune`."""
     found = search(axes, settings.trials, measure)
     return try_beside(axes, found, measure) if settings.beside else found
+
+
+def score(spec: RunSpec, values: Settings, settings: TuningSettings, data: Dataset) -> Score:
+    """Make one trial, as `tune` does."""
+    part = held_out(data, settings.held_out)
+    return _score(changed(spec, values, part, settings), part)
 
 
 def changed(spec: RunSpec, values: Settings, data: Dataset, settings: TuningSettings) -> RunSpec:

@@ -88,16 +88,27 @@ def _is_former(path: Path) -> bool:
 
 def _prepare(dataset: str | dict[str, Any], folder: Path, cache: str) -> None:
     """Prepare a data set again, in a folder that is for Snakemake as old as before, and is there all the time."""
+    with staging(folder) as beside:
+        new = Path(beside, "new")
+        prepare(dataset, new, cache=cache)
+        replace_data(folder, new)
+
+
+def staging(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a folder beside that of a prepared data set, for another one that may take its place."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(".part", f".{folder.name[:50]}.", folder.parent)
+
+
+def replace_data(folder: Path, new: Path) -> None:
+    """Put a prepared data set in the place of another one, which is for Snakemake as old as before."""
     stamp = folder / _STAMP
     made = (stamp if stamp.exists() else folder).stat().st_mtime_ns
-    with tempfile.TemporaryDirectory(".part", f".{folder.name[:50]}.", folder.parent) as staging:
-        new = Path(staging, "new")
-        prepare(dataset, new, cache=cache)
-        (new / _STAMP).touch()
-        os.utime(new / _STAMP, ns=(made, made))
-        folder.rename(Path(staging, "damaged"))
-        new.rename(folder)
-        sync(folder.parent)
+    (new / _STAMP).touch()
+    os.utime(new / _STAMP, ns=(made, made))
+    folder.rename(new.with_name("former"))
+    new.rename(folder)
+    sync(folder.parent)
 
 
 def damaged(paths: Iterable[str]) -> list[str]:

@@ -1,0 +1,240 @@
+"""Witnesses: what is drawn, what it stands for, and when two computations are the same."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+from admmbench.audit.auditor import audit
+from admmbench.cli import main
+from admmbench.datasets import load_dataset
+from admmbench.engine.spec import RunSpec
+from admmbench.files import sealed_json
+from admmbench.jobs import fingerprint
+from admmbench.jobs.simulate import run_spec
+from admmbench.results import aggregate, reference
+from admmbench.study import config
+from admmbench.tuning import trials
+from admmbench.tuning.settings import dump
+from admmbench.watch import migration
+from admmbench.watch.migration import Difference, Piece, Verdict
+
+PRIVATE = {
+    "dataset": "digits",
+    "agents": 3,
+    "problem": {"loss": "softmax", "penalty": "l2", "strength": 1e-2, "per": "total"}
+    | {"records": {"max_l2_norm": 1}},
+    "rounds": 2,
+    "evaluate_every": 1,
+    "sensitivity": "global",
+}
+STUDY = {
+    "title": "Small",
+    **PRIVATE,
+    "seeds": 2,
+    "seed_block": 1,
+    "epsilon": [1, 2],
+    "algorithms": [
+        {"name": "dpsgd", "label": "DP-GD", "params": {"learning_rate": 0.5}},
+        {"name": "objp", "label": "ObjP"},
+    ],
+}
+
+
+def piece(path="a", code="former", seconds=1.0, different=None, renew=lambda: None, **given):
+    settings = {**PRIVATE, "algorithm": "objp", "epsilon": 1.0, "seeds": [0], **given}
+    spec = RunSpec.model_validate(settings)
+    return Piece("ObjP", Path(path), code, spec, seconds, lambda: different, renew)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epsilon": 8.0},
+        {"seeds": [1, 2]},
+        {"delta": 1e-5},
+        {"rounds": 5},
+        {"problem": {**PRIVATE["problem"], "strength": 0.3}},
+    ],
+)
+def test_a_witness_stands_for_other_numbers(changes):
+    assert piece(**changes).group == piece().group
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code": "other"},
+        {"epsilon": math.inf},
+        {"algorithm": "outp"},
+        {"privacy": {"noise": "gaussian"}},
+        {"privacy": {"relation": "replace"}},
+        {"params": {"local_updates": 3}},
+        {"params": {"proximity": "smooth"}},
+        {"variant": "reference"},
+        {"dtype": "float64"},
+        {"problem": {**PRIVATE["problem"], "average": "agents"}},
+        {"problem": {**PRIVATE["problem"], "strength": 0}},
+        {"agents": {"scheme": "iid", "agents": 3, "shuffle": True}},
+    ],
+)
+def test_a_witness_stands_for_nothing_that_may_be_computed_otherwise(changes):
+    assert piece(**changes).group != piece().group
+
+
+def test_both_ends_of_the_budgets_are_drawn_where_they_cost_least():
+    group = [
+        piece(f"{budget}, {i}", seconds=2 - i % 2, epsilon=budget)
+        for budget in (4.0, 1.0, 2.0)
+        for i in range(4)
+    ]
+    drawn = migration.draw(group)
+    assert [each.spec.epsilon for each in drawn] == [1.0, 4.0]
+    assert {each.seconds for each in drawn} == {1.0}
+    assert drawn == migration.draw(group)
+    assert len(migration.draw(group[:4])) == 1
+
+
+def test_a_group_is_renewed_as_a_whole_or_not_at_all():
+    renewed = []
+    noted = {name: lambda name=name: renewed.append(name) for name in "abcd"}
+    found = Difference("test_error", 0.1)
+    pieces = [
+        piece("a", renew=noted["a"], epsilon=1.0),
+        piece("b", renew=noted["b"], epsilon=2.0),
+        piece("c", "other", renew=noted["c"], epsilon=1.0),
+        piece("d", "other", renew=noted["d"], epsilon=2.0, different=found),
+    ]
+    rows = migration.judge(pieces, dry_run=True)
+    assert [row.verdict for row in rows] == [Verdict.SAME, Verdict.DIFFERENT]
+    assert rows[1].difference == found
+    assert not renewed
+    migration.judge(pieces)
+    assert renewed == ["a", "b"]
+    shown = migration.summary(rows, dry_run=True)
+    assert shown == "2 unchanged, 2 outdated; nothing was changed"
+
+
+def traces(**changes):
+    values = {"test_error": [[0.5, 0.25]], "noise": [[math.nan, 3.0]], "epsilon": [1.0, math.inf]}
+    variables = {
+        name: (("seed", "round")[-np.ndim(each) :], each)
+        for name, each in {**values, **changes}.items()
+    }
+    found = xr.Dataset(variables, attrs={"n_test": 100})
+    found["test_error"].attrs["valid_range"] = [0, 1]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "exact", "rounded"),
+    [
+        ({}, None, None),
+        ({"seconds": [1.0, 2.0]}, None, None),
+        ({"test_error": [[0.5, 0.27]]}, "test_error", None),
+        ({"test_error": [[0.5, 0.28]]}, "test_error", "test_error"),
+        ({"noise": [[math.nan, 3.00001]]}, "noise", None),
+        ({"noise": [[math.nan, 3.0001]]}, "noise", "noise"),
+        ({"noise": [[3.0, 3.0]]}, "noise", "noise"),
+        ({"epsilon": [1.0, 2.0]}, "epsilon", "epsilon"),
+        ({"objective": [1.0, 2.0]}, "objective", "objective"),
+    ],
+)
+def test_numbers_are_the_same_to_the_bit_or_within_rounding(changes, exact, rounded):
+    for exactly, name in ((True, exact), (False, rounded)):
+        found = migration.differ(traces(), traces(**changes), exactly=exactly)
+        assert (found and found.name) == name
+
+
+@pytest.mark.parametrize(
+    ("now", "name"),
+    [
+        ({"a": [1.0, {"b": 2}], "text": "other"}, None),
+        ({"a": [1.000001, {"b": 2}]}, None),
+        ({"a": [1.0, {"b": 3}]}, "a.1.b"),
+        ({"a": [1.0]}, "a"),
+        ({"a": [1.0, {"b": None}]}, "a.1.b"),
+        ({"a": [1.0, {"b": 2, "c": 0}]}, "a.1.c"),
+        ({"a": [1.0, {"b": True}]}, "a.1.b"),
+    ],
+)
+def test_numbers_of_attacks_are_the_same(now, name):
+    found = migration.differ_json({"a": [1.0, {"b": 2}], "text": "one"}, now)
+    assert (found and found.name) == name
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Folder of a study, whose data are prepared."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/experiments").mkdir(parents=True)
+    (tmp_path / "config/config.yaml").write_text("experiments: [small]")
+    assert main(["prepare", "digits", "--output", "resources/datasets/digits"]) == 0
+
+    def write(**changes):
+        path = tmp_path / "config/experiments/small.yaml"
+        path.write_text(yaml.safe_dump({**STUDY, **changes}))
+        return config.read()
+
+    return write
+
+
+def verdicts(rows):
+    return {row.titles[0]: row.verdict for row in rows}
+
+
+def test_attacks_are_made_again_and_compared(folder):
+    study = folder(audit={"rounds": 1, "repeats": 20, "budgets": [2]}, epsilon=[2])
+    experiment = study.experiments["small"]
+    for file, run in experiment.audits.items():
+        content = audit(run.first.spec, load_dataset("digits"), experiment.audit).to_dict()
+        if run.label == "ObjP":
+            content["findings"][0]["value"] *= 1.1
+        path = Path("results/small/audits", file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(sealed_json(content))
+    found = verdicts(migration.migrate(study, [], dry_run=True))
+    assert found["attacks on DP-GD"] == Verdict.SAME
+    assert found["attacks on ObjP"] == Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(0, Verdict.SAME), (0.1, Verdict.DIFFERENT)])
+def test_settings_without_their_search_are_tried_again(folder, change, verdict):
+    methods = [{**STUDY["algorithms"][0], "tune": {"params.learning_rate": 0.5}}]
+    given = {"algorithms": methods, "epsilon": [2], "tuning": {"trials": 2, "seeds": [1000]}}
+    experiment = folder(**given).experiments["small"]
+    (search,) = experiment.searches.values()
+    best = trials.tune(search.spec, search.axes, experiment.tuning, load_dataset("digits")).best
+    entry = {"settings": best.settings, "error": best.score.error + change, "code": "former"}
+    entry |= {"of": search.spec.definitions, "space": search.space(experiment.tuning)}
+    path = Path("config/tuned/small.yaml")
+    path.parent.mkdir()
+    path.write_text(yaml.safe_dump({"DP-GD": {2.0: entry}}))
+    study = config.read()
+    rows = migration.migrate(study, [])
+    assert verdicts(rows)["tuning of DP-GD"] == verdict
+    code = config.read().experiments["small"].chosen["DP-GD"][2.0].code
+    assert code == ("former" if change else fingerprint.of_run(search.spec))
+    assert dump(study.experiments["small"].tuned)
+
+
+def test_reference_results_are_kept_with_today_s_fingerprints(folder, capsys):
+    study = folder()
+    experiment = study.experiments["small"]
+    made = [(run, run_spec(run.spec, load_dataset("digits"))) for run in experiment.runs]
+    results = aggregate.join_runs(
+        "small", experiment, [(r, t.drop_vars("seconds")) for r, t in made]
+    )
+    results["fingerprint"][:] = "former"
+    results["train_loss"].loc[{"algorithm": "ObjP"}] += 0.01
+    path = reference.keep(results, "admmbench study")
+    assert main(["migrate", "--reference"]) == 0
+    assert "1 unchanged, 1 outdated" in capsys.readouterr().out
+    found = reference.read(path)
+    now = fingerprint.of_run(made[0][0].spec)
+    assert found["fingerprint"].values.tolist() == [now, "former"]
+    results["fingerprint"] = found["fingerprint"]
+    xr.testing.assert_identical(found, results.load())

@@ -1,0 +1,154 @@
+"""A folder of an earlier version: what today's code computes alike stays valid, and Snakemake agrees.
+
+``earlier.tar.xz`` was made by the code of commit e4438a3, with `admmbench study tune` and `admmbench study results`. It
+has runs of `objp`, whose traces are the same since, and of `outp`, whose steps and noise are others since; a search;
+what Snakemake recorded of them; and of the prepared data the checksums. Its files have another kind of checksum.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from admmbench.cli import main
+from admmbench.jobs import fingerprint, seal
+from admmbench.study import config
+from admmbench.watch import migration
+from tests.workflow.project import ROOT, Project
+
+OBJP, TUNED, OUTP = (
+    "digits/objp-b26f3f8ca58a",
+    "digits/objp-2ef0833ca58a",
+    "digits/outp-594d05f2a58a",
+)
+OUTDATED = {f"{OUTP}/total={total}+seeds=0-0" for total in (1, 8)}
+
+
+class Earlier(Project):
+    """The folder, with today's code."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.unpack_archive(Path(__file__).with_name("earlier.tar.xz"), folder)
+
+    def command(self, *options: str) -> list[str]:
+        return [sys.executable, "-m", "snakemake", "--cores", "2", *options]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "PYTHONPATH": str(ROOT / "src")}
+
+    def state(self) -> dict[str, tuple[int, bytes]]:
+        """Times and content of all files, but Snakemake's messages."""
+        files = (path for path in self.folder.rglob("*") if path.is_file())
+        found = {str(path.relative_to(self.folder)): path for path in files}
+        return {
+            name: (path.stat().st_mtime_ns, path.read_bytes())
+            for name, path in found.items()
+            if not name.startswith((".snakemake/log", ".snakemake/iocache"))
+        }
+
+
+@pytest.fixture
+def earlier(tmp_path, monkeypatch):
+    found = Earlier(tmp_path / "study")
+    monkeypatch.chdir(found.folder)
+    monkeypatch.setenv("PYTHONPATH", found.environment["PYTHONPATH"])
+    return found
+
+
+def run_file(folder, total):
+    return Path(f"results/runs/{folder}/total={total}+seeds=0-0.nc")
+
+
+def test_what_is_computed_alike_is_not_run_again(earlier, capsys):
+    before = earlier.state()
+    assert main(["migrate", "--dry-run"]) == 0
+    assert earlier.state() == before
+    shown = capsys.readouterr().out
+    assert "5 unchanged, 2 outdated; nothing was changed" in shown
+    assert main(["migrate", str(earlier.folder)]) == 0
+    assert "5 unchanged, 2 outdated; what is outdated" in capsys.readouterr().out
+
+    assert earlier.planned() == OUTDATED
+    others = earlier.planned_jobs("tune")
+    assert not {job for job in others if "tune_" in job or "choose" in job or job == "prepare"}
+    study = config.read()
+    for run in study.experiments["small"].runs:
+        file = study.runs_folder("small") / run.path
+        if run.label == "OutP":
+            assert earlier.state()[str(file)] == before[str(file)]
+        else:
+            assert seal.read(file).attrs["fingerprint"] == fingerprint.of_run(run.spec)
+    (search,) = study.experiments["searched"].searches.values()
+    assert study.experiments["searched"].chosen["ObjP"][8.0].code == fingerprint.of_run(search.spec)
+
+    after = earlier.state()
+    assert main(["migrate"]) == 0
+    assert "5 up to date, 2 outdated" in capsys.readouterr().out
+    assert earlier.state() == after
+    # What follows from the runs is cheap, and the study ends with it.
+    earlier.run("results")
+    assert earlier.planned_jobs("results") == set()
+    assert earlier.state()[str(run_file(OBJP, 8))] == after[str(run_file(OBJP, 8))]
+    assert earlier.state()[str(run_file(TUNED, 8))] == after[str(run_file(TUNED, 8))]
+
+
+def test_what_was_killed_goes_on(earlier, monkeypatch):
+    """Between the files and Snakemake's records."""
+
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migration, "_record", kill)
+    assert main(["migrate"]) != 0
+    monkeypatch.undo()
+    monkeypatch.chdir(earlier.folder)
+    assert main(["migrate"]) == 0
+    assert earlier.planned() == OUTDATED
+
+
+def test_a_tampered_trace_is_refused(earlier, capsys):
+    path = run_file(OBJP, 8)
+    found = xr.load_dataset(path, engine="h5netcdf")
+    found["test_error"][..., -1] = 0
+    path.write_bytes(found.to_netcdf(engine="h5netcdf"))
+    tampered = path.read_bytes()
+    assert main(["migrate"]) == 1
+    shown = capsys.readouterr().out
+    assert f"{path}: incomplete, altered or of an earlier version" in shown
+    assert "4 unchanged, 2 outdated, 1 damaged" in shown
+    assert path.read_bytes() == tampered
+    assert str(path.relative_to("results/runs").with_suffix("")) in earlier.planned()
+
+
+def test_numbers_that_today_s_code_does_not_compute_stay_outdated(earlier):
+    """Also where their checksum is right, as it is of their own; here it is the only file of its budget."""
+    path = run_file(OBJP, 1)
+    found = migration.read(path)
+    found["train_loss"][..., -1] += 1e-3
+    path.write_bytes(seal.content(found))
+    assert main(["migrate"]) == 0
+    planned = earlier.planned()
+    assert f"{OBJP}/total=8+seeds=0-0" in planned
+    assert f"{OBJP}/total=1+seeds=0-0" in planned
+
+
+def test_other_data_make_all_runs_on_them_again(earlier):
+    path = Path("resources/datasets/digits/dataset.json")
+    path.write_text(path.read_text().replace('"X_train": "', '"X_train": "0'))
+    runs = {name: each for name, each in earlier.state().items() if "/runs/" in name}
+    assert main(["migrate"]) == 0
+    assert earlier.state().items() >= runs.items()
+    assert len(earlier.planned()) == 5
+
+
+def test_what_was_not_checked_stays_as_it_is(earlier, capsys, monkeypatch):
+    before = run_file(OBJP, 8).read_bytes()
+    clock = iter(range(0, 10_000, 100))
+    monkeypatch.setattr(migration.time, "monotonic", lambda: next(clock))
+    assert main(["migrate", "--most", "50"]) == 0
+    assert "6 not checked" in capsys.readouterr().out
+    assert run_file(OBJP, 8).read_bytes() == before
