@@ -19,8 +19,8 @@ from admmbench.results import aggregate, reference
 from admmbench.study import config
 from admmbench.tuning import trials
 from admmbench.tuning.settings import dump
-from admmbench.watch import migration
-from admmbench.watch.migration import Difference, Piece, Verdict
+from admmbench.watch import migration, witnesses
+from admmbench.watch.witnesses import Difference, Piece, Verdict
 
 PRIVATE = {
     "dataset": "digits",
@@ -91,11 +91,11 @@ def test_both_ends_of_the_budgets_are_drawn_where_they_cost_least():
         for budget in (4.0, 1.0, 2.0)
         for i in range(4)
     ]
-    drawn = migration.draw(group)
+    drawn = witnesses.draw(group)
     assert [each.spec.epsilon for each in drawn] == [1.0, 4.0]
     assert {each.seconds for each in drawn} == {1.0}
-    assert drawn == migration.draw(group)
-    assert len(migration.draw(group[:4])) == 1
+    assert drawn == witnesses.draw(group)
+    assert len(witnesses.draw(group[:4])) == 1
 
 
 def test_a_group_is_renewed_as_a_whole_or_not_at_all():
@@ -108,13 +108,13 @@ def test_a_group_is_renewed_as_a_whole_or_not_at_all():
         piece("c", "other", renew=noted["c"], epsilon=1.0),
         piece("d", "other", renew=noted["d"], epsilon=2.0, different=found),
     ]
-    rows = migration.judge(pieces, dry_run=True)
+    rows = witnesses.judge(pieces, dry_run=True)
     assert [row.verdict for row in rows] == [Verdict.SAME, Verdict.DIFFERENT]
     assert rows[1].difference == found
     assert not renewed
-    migration.judge(pieces)
+    witnesses.judge(pieces)
     assert renewed == ["a", "b"]
-    shown = migration.summary(rows, dry_run=True)
+    shown = witnesses.summary(rows, dry_run=True)
     assert shown == "2 unchanged, 2 outdated; nothing was changed"
 
 
@@ -145,7 +145,7 @@ def traces(**changes):
 )
 def test_numbers_are_the_same_to_the_bit_or_within_rounding(changes, exact, rounded):
     for exactly, name in ((True, exact), (False, rounded)):
-        found = migration.differ(traces(), traces(**changes), exactly=exactly)
+        found = witnesses.differ(traces(), traces(**changes), exactly=exactly)
         assert (found and found.name) == name
 
 
@@ -155,14 +155,14 @@ def test_numbers_are_the_same_to_the_bit_or_within_rounding(changes, exact, roun
         ({"a": [1.0, {"b": 2}], "text": "other"}, None),
         ({"a": [1.000001, {"b": 2}]}, None),
         ({"a": [1.0, {"b": 3}]}, "a.1.b"),
-        ({"a": [1.0]}, "a"),
+        ({"a": [1.0]}, "a.1.b"),
         ({"a": [1.0, {"b": None}]}, "a.1.b"),
         ({"a": [1.0, {"b": 2, "c": 0}]}, "a.1.c"),
         ({"a": [1.0, {"b": True}]}, "a.1.b"),
     ],
 )
 def test_numbers_of_attacks_are_the_same(now, name):
-    found = migration.differ_json({"a": [1.0, {"b": 2}], "text": "one"}, now)
+    found = witnesses.differ_json({"a": [1.0, {"b": 2}], "text": "one"}, now)
     assert (found and found.name) == name
 
 

@@ -15,7 +15,7 @@ import xarray as xr
 from admmbench.cli import main
 from admmbench.jobs import fingerprint, seal
 from admmbench.study import config
-from admmbench.watch import migration
+from admmbench.watch import migration, witnesses
 from tests.workflow.project import ROOT, Project
 
 OBJP, TUNED, OUTP = (
@@ -148,7 +148,7 @@ def test_other_data_make_all_runs_on_them_again(earlier):
 def test_what_was_not_checked_stays_as_it_is(earlier, capsys, monkeypatch):
     before = run_file(OBJP, 8).read_bytes()
     clock = iter(range(0, 10_000, 100))
-    monkeypatch.setattr(migration.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(witnesses.time, "monotonic", lambda: next(clock))
     assert main(["migrate", "--most", "50"]) == 0
     assert "6 not checked" in capsys.readouterr().out
     assert run_file(OBJP, 8).read_bytes() == before

@@ -104,7 +104,7 @@ def _migrate(options: argparse.Namespace) -> int:
     from admmbench.files.installed import OWN_REFERENCE
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
-    from admmbench.watch import migration
+    from admmbench.watch import migration, witnesses
 
     words, settings = options.words, {"most": options.most, "dry_run": options.dry_run}
     if words and Path(words[0]).is_dir():
@@ -113,14 +113,14 @@ def _migrate(options: argparse.Namespace) -> int:
     with shown("Computing drawn parts again", "group") as progress:
         if options.reference:
             pieces = migration.reference_pieces(OWN_REFERENCE)
-            rows = migration.judge(pieces, **settings, progress=progress)
+            rows = witnesses.judge(pieces, **settings, progress=progress)
         else:
             overlays = find_overlays(words)
             given = ["--configfile", *map(str, overlays)] if overlays else []
             rows = migration.migrate(read(overlays), given, **settings, progress=progress)
-    wide_console().print(migration.table(rows))
-    print(migration.summary(rows, dry_run=options.dry_run))
-    return int(any(row.verdict == migration.Verdict.DAMAGED for row in rows))
+    wide_console().print(witnesses.table(rows))
+    print(witnesses.summary(rows, dry_run=options.dry_run))
+    return int(any(row.verdict == witnesses.Verdict.DAMAGED for row in rows))
 
 
 @command(
