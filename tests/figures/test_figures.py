@@ -20,10 +20,9 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 
 from admmbench.claims.estimates import lowest
-from admmbench.figures import Figure, style
+from admmbench.figures import Figure, look, style
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
-from admmbench.figures.style import looks
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint
 from admmbench.report import tables
@@ -147,6 +146,10 @@ def test_budgets_that_were_not_run_are_left_out_and_named(results, figure):
     assert "Not run" not in texts(draw(results, figure(epsilon=[0.1])))
 
 
+def looks(results):
+    return look.of_results([results])
+
+
 def test_a_method_looks_the_same_in_every_figure(results, figure):
     whole = draw(results, figure())
     other = build({"ObjPM": ERRORS["ObjPM"], "ObjT": ERRORS["ObjP"], "OutP": ERRORS["OutP"]})
@@ -197,7 +200,7 @@ def test_parameters_of_one_method_have_colours_of_their_own():
 
 def test_lines_that_stand_for_no_method_can_be_told_apart_without_colour():
     lines = [f"line {number}" for number in range(30)]
-    found = style.looks_of_lines(lines)
+    found = look.of_lines(lines)
     assert list(found) == lines
     assert len({(look.linestyle, look.marker) for look in found.values()}) == len(lines)
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.figures import Figure, drawing, style
+from admmbench.figures import Figure, drawing, look
 from admmbench.report import explore, rendering
 from admmbench.results import reference, statistics
 from tests.made import ERRORS, INF, build, described, totals
@@ -66,7 +66,7 @@ def metric_of(packed, name):
 def test_every_seed_comes_back():
     ds = realistic(1, methods=2, seeds=4, points=20, tests=360)
     ds["test_error"][0, 0, 1, 10:] = np.nan
-    packed = unpack(explore.pack(ds))
+    packed = unpack(explore.pack(ds, look.of_results([ds])))
     assert packed["dataset"] == "MNIST"
     metric = metric_of(packed, "test_error")
     assert packed["metrics"][0] is metric
@@ -87,7 +87,9 @@ def test_numbers_of_any_size_come_back_as_precisely_as_promised(digits, error):
 
 
 def test_the_same_results_give_the_same_text():
-    assert explore.pack(realistic(3, points=5)) == explore.pack(realistic(3, points=5))
+    first, second = realistic(3, points=5), realistic(3, points=5)
+    looks = look.of_results([first])
+    assert explore.pack(first, looks) == explore.pack(second, looks)
 
 
 def test_suboptimality_is_the_distance_to_the_optimum_of_the_same_seed():
@@ -122,7 +124,7 @@ def test_a_large_study_fits_into_fifteen_megabytes():
 def test_the_largest_of_the_kept_results_has_a_small_part_of_the_page():
     """That of all kept results has 4.9 MB."""
     (results,) = reference.load(["huang2019_l2"]).values()
-    assert len(explore.pack(results)) < 400_000
+    assert len(explore.pack(results, look.of_results([results]))) < 400_000
     figure = Figure.model_validate({"name": "error", "kind": "curves"})
     page = rendering.render([rendering.Section(results, described(figures=[figure]))], [])
     (drawn,) = re.findall(r"<svg viewBox.*?</svg>", page, re.DOTALL)
@@ -159,7 +161,7 @@ def contrast(one, other):
 
 def test_lines_stand_out_from_the_card_and_text_from_the_page():
     assert contrast("#777", "#fff") == pytest.approx(4.48, abs=0.01)  # a value of WCAG's tutorials
-    for color in (*style._PALETTE, style._DARK):
+    for color in (*look.PALETTE, look._DARK):
         assert contrast(color, "#ffffff") >= 3
     css = (files("admmbench.report") / "templates/report.css").read_text()
     schemes = [

@@ -20,10 +20,10 @@ from admmbench.claims import claims
 from admmbench.claims.decisions import MEANING
 from admmbench.claims.verdicts import evaluate
 from admmbench.engine.spec import RunSpec
-from admmbench.figures import drawing, style
+from admmbench.figures import drawing, look
 from admmbench.frames.outcomes import Outcome
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS
-from admmbench.report import attacks, explore, picture, rendering, tables
+from admmbench.report import attacks, picture, rendering, tables
 from admmbench.results import who_wins
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
@@ -329,7 +329,7 @@ def pictured(results, budget=None):
     if budget is not None:
         cells = cells.isel(cell=cells["epsilon"].values == budget)
     name = results.attrs["experiment"]
-    return ElementTree.fromstring(picture.draw(cells, name, style.looks(results)))
+    return ElementTree.fromstring(picture.draw(cells, name, look.of_results([results])))
 
 
 def test_the_picture_of_one_total_has_a_row_for_each_method():
@@ -372,7 +372,7 @@ def test_a_method_has_the_look_of_the_figures_in_the_picture_and_in_the_explorer
     for name in ("test_error", "train_loss"):
         own = results[name].sel(algorithm="OutP")
         results[name].loc[{"algorithm": "ObjP 3"}] = own
-    looks = style.looks(results)
+    looks = look.of_results([results])
     drawn = pictured(results)
     lines = [path for path in drawn.iter("path") if path.get("stroke-width") == "1.2"]
     found = {(e.get("stroke"), len((e.get("stroke-dasharray") or "").split())) for e in lines}
@@ -386,10 +386,6 @@ def test_a_method_has_the_look_of_the_figures_in_the_picture_and_in_the_explorer
     assert len(names) == 9
     # A circle stands for the first method alone: at two budgets, and beside its name.
     assert [kind for _, kind in marked(drawn)].count("circle") == 3
-    shown = {each["label"]: each for each in explore._facts(results)["methods"]}
-    for label, look in looks.items():
-        drawn_so = shown[label]["color"], shown[label]["dashes"], shown[label]["marker"]
-        assert drawn_so == (look.color, look.dashes, explore._MARKERS[look.marker])
 
 
 def test_many_methods_that_are_nowhere_behind_are_counted(figure):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
-from admmbench.figures.style import looks
+from admmbench.figures import look
 from admmbench.results import reference, statistics
 from admmbench.results.kinship import with_kinship
 from admmbench.results.who_wins import lead
@@ -47,15 +47,15 @@ def test_an_optimum_of_a_plugin_is_one():
     ds["role"][2] = "optimum"
     assert statistics.is_optimum(ds).values.tolist() == [False, False, True]
     assert lead(ds)["lowest"].item() == "One"
-    assert looks(ds)["Best"].color == "#333333"
-    assert looks(ds)["Best"].linestyle != "-"
+    assert look.of_results([ds])["Best"].color == "#333333"
+    assert look.of_results([ds])["Best"].linestyle != "-"
 
 
 def test_a_plugin_joins_a_family():
     ds = with_kinship(build({"OutP": {1.0: 0.2}, "Mine": {1.0: 0.3}, "Other": {1.0: 0.3}}))
     ds["family"] = ds["family"].astype(object)
     ds["family"][1] = "output perturbation"
-    found = looks(ds)
+    found = look.of_results([ds])
     assert found["Mine"].color == found["OutP"].color != found["Other"].color
     assert found["Mine"].linestyle != found["OutP"].linestyle
 

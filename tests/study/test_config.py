@@ -764,7 +764,7 @@ def test_a_file_of_the_user_is_no_damaged_list_of_figures(tmp_path, text):
 def test_figures_may_be_a_list_of_the_user(tmp_path, name):
     path = tmp_path / name
     path.write_text('[{"name": "a"}]')
-    assert config.read_figures(path) == [{"name": "a"}]
+    assert config.read_figures(path) == ([{"name": "a"}], {})
 
 
 @pytest.mark.parametrize(

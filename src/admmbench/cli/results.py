@@ -48,8 +48,9 @@ def _figures(options: argparse.Namespace) -> None:
     from admmbench.study.config import read_figures
     from admmbench.validation import checked
 
-    wanted = checked(list[Figure], read_figures(options.figures), str(options.figures))
-    drawing.save(seal.read(options.results), wanted, options.output)
+    given, looks = read_figures(options.figures)
+    wanted = checked(list[Figure], given, str(options.figures))
+    drawing.save(seal.read(options.results), wanted, options.output, looks)
 
 
 @command(

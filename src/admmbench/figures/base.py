@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 Width = Literal["column", "page"]
 """How wide a figure is on paper."""

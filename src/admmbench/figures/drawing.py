@@ -16,14 +16,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from admmbench import plugins
+from admmbench.figures import look
 from admmbench.figures.style import (
     AS_WRITTEN,
     SMALL_PRINT,
     STYLE,
-    Look,
     finish,
     grid,
-    looks,
     set_label,
     set_ticks,
 )
@@ -38,9 +37,10 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
     from admmbench.figures import Figure
+    from admmbench.figures.look import Look
 
 
-def draw(results: xr.Dataset, figure: Figure) -> Drawing:
+def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None = None) -> Drawing:
     """Draw one figure.
 
     Parameters
@@ -49,6 +49,8 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
         Results of the experiment.
     figure
         What to draw.
+    looks
+        Of the methods of a study, by label; those that it lacks are decided for this experiment alone.
 
     Returns
     -------
@@ -65,7 +67,7 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
     with mpl.rc_context(AS_WRITTEN):
         with plugins.answerable(figure.kind):
             table = figure.table(shown)
-            styles = figure.looks(table, looks(results))
+            styles = figure.looks(table, {**look.of_results([results]), **(looks or {})})
             drawing = _panels(figure, shown, table, styles)
         FigureCanvasAgg(drawing)
         lost = _lost(shown, figure)
@@ -110,12 +112,17 @@ def _set_numbers(drawing: Drawing) -> None:
                 tick.label1.set_parse_math(True)
 
 
-def svg(results: xr.Dataset, figure: Figure) -> str:
+def svg(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None = None) -> str:
     """Draw the figure and return it as SVG text, as :func:`save` writes it."""
-    return _content(draw(results, figure), "svg", figure.name).decode()
+    return _content(draw(results, figure, looks), "svg", figure.name).decode()
 
 
-def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) -> list[Path]:
+def save(
+    results: xr.Dataset,
+    figures: Iterable[Figure],
+    directory: Path | str,
+    looks: Mapping[str, Look] | None = None,
+) -> list[Path]:
     """Write each figure as ``<name>.svg`` and ``<name>.pdf``.
 
     The same results give the same bytes: no dates, no random identifiers.
@@ -128,6 +135,8 @@ def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) 
         Figures of the experiment.
     directory
         Made if it is not there.
+    looks
+        See :func:`draw`.
 
     Returns
     -------
@@ -138,7 +147,7 @@ def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) 
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for figure in figures:
-        drawing = draw(results, figure)
+        drawing = draw(results, figure, looks)
         for suffix in ("svg", "pdf"):
             path = folder / f"{figure.name}.{suffix}"
             write(path, _content(drawing, suffix, figure.name))

@@ -1,32 +1,27 @@
-"""One look for all figures.
+"""Style of all figures, and lines in the looks of methods.
 
-A method has the same colour, line style and marker in every figure of an experiment, and the styles tell methods apart
-without colour. Drawing packages take seconds to import; kinds import this module when they draw.
+Drawing packages take seconds to import; kinds import this module when they draw.
 """
 
 from __future__ import annotations
 
-import itertools
 import textwrap
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
-from admmbench.results.kinship import with_kinship
-
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from numpy.typing import NDArray
 
     from admmbench.figures.base import Figure, Width
+    from admmbench.figures.look import Look
 
 WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.16}
 """Of a figure, in inches: one column and two columns of a paper (IEEE, ACM)."""
@@ -73,128 +68,10 @@ SMALL_PRINT = 7.0
 """Size of the smallest text, in points: what journals ask for."""
 
 
-class Look(NamedTuple):
-    """A method is drawn in this way."""
-
-    color: str
-    linestyle: str | tuple[int, tuple[float, ...]]
-    marker: str
-
-    @property
-    def dashes(self) -> Sequence[float]:
-        """Dashes and gaps of the line, in its widths; none of a line that is whole."""
-        return () if isinstance(self.linestyle, str) else self.linestyle[1]
-
-    def line(self) -> dict[str, Any]:
-        """Return the keywords of :meth:`matplotlib.axes.Axes.plot`."""
-        return {
-            "color": self.color,
-            "linestyle": self.linestyle,
-            "marker": self.marker,
-            "markeredgewidth": 0,
-        }
-
-
-_PALETTE = (
-    "#0173b2",
-    "#d55e00",
-    "#029e73",
-    "#ca8205",
-    "#cb74ba",
-    "#1d99e0",
-    "#c4844e",
-    "#919191",
-    "#f64bc2",
-    "#9e950f",
-)
-"""Seaborn's palette for the colour-blind, those that stand out from white first.
-
-Light colours are darkened to a contrast of 3:1 to white.
-"""
-_LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1.5, 1.2)),
-    (0, (6, 1.5, 1.5, 1.5)),
-    (0, (6, 1.2, 1.2, 1.2, 1.2, 1.2)),
-)
-_MARKERS = "osD^vP<X>*"
-_OWN_COLOR = {
-    "objective perturbation": 0,
-    "output perturbation": 1,
-    "objective perturbation in a trust region": 2,
-    "objective perturbation, several local updates": 3,
-    "output perturbation, scaled penalty": 4,
-    "noisy gradients": 4,
-}
-"""Places in the palette that families have in every study where they are free; others take the first that is."""
-_DARK = "#333333"
-_REFERENCES = ((0, (4, 2)), (0, (1.2, 1.6)))
-"""Lines of the methods that others are compared with."""
 MOST_EDGES = 40
 """Points at which a band is drawn, however many rounds there are."""
 MOST_TICKS = 5
 """Of a logarithmic axis that says which values it has itself."""
-
-
-def looks(results: xr.Dataset) -> dict[str, Look]:
-    """Choose the style of every method of an experiment, by label, whichever of them a figure shows.
-
-    The coordinates ``family`` and ``role`` decide, whatever labels are. Methods of one family have one colour and
-    differ in line and marker. Methods without a family have a colour each, and so have all where no family is told from
-    another, as in a study of one method's parameters. Methods that are no contenders are dark dashed lines.
-    """
-    results = with_kinship(results)
-    labels = [str(label) for label in results["algorithm"].values]
-    families = dict(zip(labels, map(str, results["family"].values), strict=True))
-    contends = results["role"].values == "contender"
-    contenders = [label for label, own in zip(labels, contends, strict=True) if own]
-    if len(set(results["method"].values[contends])) == 1:
-        families = dict.fromkeys(labels, "")
-    owners = [families[label] or f"label {label}" for label in contenders]
-    places = _places(owners)
-    found = _drawn(dict(zip(contenders, map(places.__getitem__, owners), strict=True)))
-    for turn, label in enumerate(label for label in labels if label not in found):
-        # The first have none of the markers, so that they look like no other line.
-        marker = _MARKERS[turn - 2] if turn >= len(_REFERENCES) else ""
-        found[label] = Look(_DARK, _REFERENCES[turn % len(_REFERENCES)], marker)
-    return {label: found[label] for label in labels}
-
-
-def looks_of_lines(lines: Iterable[str]) -> dict[str, Look]:
-    """Choose styles of lines that stand for no single method, by their order."""
-    return _drawn({line: turn % len(_PALETTE) for turn, line in enumerate(lines)})
-
-
-def _places(owners: Sequence[str]) -> dict[str, int]:
-    """Place in the palette of each owner of a colour, in the order of the experiment."""
-    own: dict[int, str] = {}
-    for owner in owners:
-        if owner in _OWN_COLOR:
-            own.setdefault(_OWN_COLOR[owner], owner)
-    places = {owner: place for place, owner in own.items()}
-    free = itertools.cycle(k for k in range(len(_PALETTE)) if k not in own)
-    return places | {owner: next(free) for owner in dict.fromkeys(owners) if owner not in places}
-
-
-def _drawn(places: Mapping[str, int]) -> dict[str, Look]:
-    """Draw each name in the colour of its place; no two share line and marker, whatever their colours are."""
-    used: set[tuple[object, str]] = set()
-    found: dict[str, Look] = {}
-    steps: Counter[int] = Counter()
-    for name, place in places.items():
-        step = steps[place]
-        steps[place] += 1
-        first = place + 3 * step
-        options = [
-            (_LINES[line % len(_LINES)], _MARKERS[marker % len(_MARKERS)])
-            for line in range(step, step + len(_LINES))
-            for marker in range(first, first + len(_MARKERS))
-        ]
-        shape = next((each for each in options if each not in used), options[0])
-        used.add(shape)
-        found[name] = Look(_PALETTE[place], *shape)
-    return found
 
 
 def draw_lines(

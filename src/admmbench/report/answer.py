@@ -28,7 +28,7 @@ from admmbench.results.wording import (
 )
 
 if TYPE_CHECKING:
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
 
 _AHEAD = {"better": "better than the best and leads"}
@@ -61,7 +61,7 @@ def content(
     experiments
         Definitions of its experiments, by name, as far as they are known.
     looks
-        How figures of each experiment draw its methods, see `admmbench.figures.style.looks`; without, no pictures.
+        How figures of each experiment draw its methods, see `admmbench.figures.look.of_study`; without, no pictures.
 
     Returns
     -------

@@ -14,7 +14,13 @@ from admmbench.report.rendering import Missing, Section
 from admmbench.results.aggregate import join_runs, read
 from admmbench.results.wording import at
 from admmbench.study.address import LOG
-from admmbench.study.config import AUDITS, ConfigError, read_experiment
+from admmbench.study.config import (
+    AUDITS,
+    FIGURES,
+    ConfigError,
+    read_experiment,
+    read_figures,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,17 +45,19 @@ def gather(folder: Path) -> Gathered:
         If its definition, an audit or the results are missing or damaged, or a figure is damaged.
     """
     _, experiment = read_experiment(folder, figures=True)
+    _, looks = read_figures(folder / FIGURES)
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
     audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
     results = seal.read(folder / "results.nc")
-    return (Section(results, experiment, drawings, audits), [])
+    return (Section(results, experiment, drawings, looks, audits), [])
 
 
 def gather_what_exists(folder: Path) -> Gathered:
     """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these."""
     try:
         name, experiment = read_experiment(folder, figures=True)
+        _, looks = read_figures(folder / FIGURES)
     except ConfigError as error:
         return (None, [Missing(folder.name, "everything", str(error))])
     place = experiment.runs_folder(folder)
@@ -81,7 +89,7 @@ def gather_what_exists(folder: Path) -> Gathered:
     drawings, audits = {}, []
     for figure in experiment.figures:
         try:
-            drawings[figure.name] = drawing.svg(results, figure)
+            drawings[figure.name] = drawing.svg(results, figure, looks)
         except Exception as error:  # of a kind of figure that counts on all runs, perhaps a plug-in
             reason = f"cannot be drawn from what there is ({error})"
             missing.append(Missing(experiment.title, f"figure {figure.name}", reason))
@@ -93,7 +101,7 @@ def gather_what_exists(folder: Path) -> Gathered:
             missing.append(Missing(experiment.title, f"audit of {_named([run])}", reason))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
-    return (Section(results, experiment, drawings, audits), missing)
+    return (Section(results, experiment, drawings, looks, audits), missing)
 
 
 def _audit(folder: Path, name: str) -> Audit:

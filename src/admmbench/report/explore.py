@@ -10,7 +10,7 @@ import base64
 import gzip
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -19,7 +19,8 @@ import xarray as xr
 from markupsafe import Markup
 from scipy.special import stdtrit
 
-from admmbench.figures import Figure, style
+from admmbench.figures import Figure
+from admmbench.figures.look import Look
 from admmbench.figures.tidy import COURSES
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.results import reference, statistics
@@ -34,21 +35,6 @@ SUBOPTIMALITY = "suboptimality"
 SCRIPTS = ("page", "tables", "claims", "data", "chart", "finals", "explore", "files", "main")
 """Files of the page's script, in the order in which they are joined; the last starts what the others define."""
 
-_MARKERS = {
-    "o": "circle",
-    "s": "square",
-    "D": "diamond",
-    "^": "triangle",
-    "v": "down",
-    "P": "cross",
-    "<": "left",
-    ">": "right",
-    "X": "times",
-    "*": "star",
-    "": "",
-}
-"""Markers of the static figures, as the browser calls them."""
-
 # Metrics of noise and budgets begin so.
 _OF_NOISE = ("noise", "epsilon")
 
@@ -60,13 +46,17 @@ _SPENT = {
 }
 
 
-def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
+def content(
+    experiments: Sequence[xr.Dataset], looks: Mapping[str, Mapping[str, Look]]
+) -> dict[str, Any]:
     """Gather everything that the template shows.
 
     Parameters
     ----------
     experiments
         Results, in the order of the page.
+    looks
+        Of the methods of each experiment, by name and label.
 
     Returns
     -------
@@ -92,8 +82,9 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     }
     return {
         "experiments": [
-            {"name": str(each.attrs["experiment"]), "data": Markup(pack(each))}
+            {"name": name, "data": Markup(pack(each, looks[name]))}
             for each in experiments
+            for name in [str(each.attrs["experiment"])]
         ],
         # A label may hold what would end a script.
         "facts": Markup(json.dumps(facts).replace("<", "\\u003c")),
@@ -103,13 +94,15 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     }
 
 
-def pack(results: xr.Dataset) -> str:
+def pack(results: xr.Dataset, looks: Mapping[str, Look]) -> str:
     """Pack the curves of one experiment; the same results give the same text.
 
     Parameters
     ----------
     results
         Of the experiment.
+    looks
+        Of its methods, by label.
 
     Returns
     -------
@@ -130,7 +123,7 @@ def pack(results: xr.Dataset) -> str:
     unfinished = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
     metrics = _metrics(results)
     content = {
-        **_facts(results),
+        **_facts(results, looks),
         "curves": curves.tolist(),
         "lost": [f"{' and '.join(words)} of {started}" if words else "" for words, started in lost],
         # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
@@ -147,7 +140,7 @@ def pack(results: xr.Dataset) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _facts(results: xr.Dataset) -> dict[str, Any]:
+def _facts(results: xr.Dataset, looks: Mapping[str, Look]) -> dict[str, Any]:
     """What the view says of the experiment, whatever it shows."""
     attrs = results.attrs
     noisy = results["algorithm"].values[statistics.noisy(results).any("epsilon").values]
@@ -166,17 +159,17 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
         "seeds": results["seed"].values.tolist(),
         "redrawn": statistics.redrawn(results),
         "methods": [
-            {"label": label, "noisy": label in noisy, "proof": proof != "none", **_look(look)}
-            for (label, look), proof in zip(
-                style.looks(results).items(), results["guarantee"].values, strict=True
+            {
+                "label": label,
+                "noisy": label in noisy,
+                "proof": proof != "none",
+                **looks[label]._asdict(),
+            }
+            for label, proof in zip(
+                results["algorithm"].values.tolist(), results["guarantee"].values, strict=True
             )
         ],
     }
-
-
-def _look(look: style.Look) -> dict[str, Any]:
-    """Colour, dashes in widths of the line, and marker."""
-    return {"color": look.color, "dashes": look.dashes, "marker": _MARKERS[look.marker]}
 
 
 def _metrics(results: xr.Dataset) -> list[str]:

@@ -16,7 +16,7 @@ from admmbench.results.who_wins import marks, names
 from admmbench.results.wording import given
 
 if TYPE_CHECKING:
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 # In units of the picture, which are pixels on a wide screen.
 _WIDTH, _HEIGHT = 336, 236
@@ -50,7 +50,7 @@ def draw(comparison: xr.Dataset, experiment: str, looks: Mapping[str, Look]) -> 
     experiment
         Its name.
     looks
-        How its figures draw its methods, by label, see `admmbench.figures.style.looks`.
+        How its figures draw its methods, by label, see `admmbench.figures.look.of_study`.
 
     Returns
     -------

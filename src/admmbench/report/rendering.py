@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
-from admmbench.figures import drawing, style
+from admmbench.figures import drawing, look
 from admmbench.report import answer, attacks, explore, standings, tables
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import deciding, reference, statistics
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from admmbench.audit.findings import Audit
     from admmbench.figures import Figure
+    from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
@@ -69,6 +70,8 @@ class Section:
         Its configuration: title, description, artefacts, figures.
     drawings
         Text of the SVG of each figure, by name; a figure that is not here is drawn.
+    looks
+        Of its methods, by label, as its study decided them; those that it lacks are decided for this page.
     audits
         Runs that were attacked, and what came out.
     kept
@@ -78,6 +81,7 @@ class Section:
     results: xr.Dataset
     experiment: Experiment
     drawings: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, Look] = field(default_factory=dict)
     audits: Sequence[tuple[Run, Audit]] = ()
     kept: xr.Dataset | None = None
 
@@ -122,7 +126,9 @@ def render(
     experiments = [section.results for section in sections]
     definitions = {section.name: section.experiment for section in sections}
     leading = standings.content(experiments, definitions)
-    looks = {section.name: style.looks(section.results) for section in sections}
+    decided = look.of_results(experiments)
+    sections = [replace(section, looks={**decided, **section.looks}) for section in sections]
+    looks = {section.name: section.looks for section in sections}
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
@@ -144,7 +150,7 @@ def render(
         symbols=SYMBOLS,
         level=confidence(statistics.LEVEL),
         together=confidence(deciding.TOGETHER),
-        explore=explore.content(experiments),
+        explore=explore.content(experiments, looks),
     )
 
 
@@ -254,7 +260,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
 
 
 def _figure(section: Section, figure: Figure, prefix: str) -> dict[str, Any]:
-    text = section.drawings.get(figure.name) or drawing.svg(section.results, figure)
+    text = section.drawings.get(figure.name) or drawing.svg(section.results, figure, section.looks)
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {

@@ -18,6 +18,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from admmbench.device import Device
+from admmbench.figures import look
+from admmbench.figures.look import Look
 from admmbench.files import read_sealed, sealed_json
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
@@ -86,7 +88,8 @@ class Study(Strict):
         experiment = self.experiments[name]
         if file == FIGURES:
             figures = [figure.model_dump(mode="json") for figure in experiment.figures]
-            return sealed_json({"figures": figures}, indent=1)
+            looks = {label: self.looks[label]._asdict() for label in _kin(experiment)}
+            return sealed_json({"figures": figures, "looks": looks}, indent=1)
         folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
         content = {
             "name": name,
@@ -101,6 +104,11 @@ class Study(Strict):
             ],
         }
         return sealed_json(content, indent=1)
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """Decide how all pictures of the study draw its methods, by label."""
+        return look.of_study(map(_kin, self.experiments.values()))
 
     @cached_property
     def datasets(self) -> dict[str, str | dict[str, Any]]:
@@ -214,12 +222,26 @@ def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experi
     manifest = _read_sealed(path)
     definition = dict(manifest["experiment"])
     if figures:
-        definition["figures"] = read_figures(folder / FIGURES)
+        definition["figures"], _ = read_figures(folder / FIGURES)
     return str(manifest["name"]), check_experiment(definition, str(path))
 
 
-def read_figures(path: Path) -> list[Any]:
+def _kin(experiment: Experiment) -> dict[str, look.Kin]:
+    """Return what decides the look of each method that runs, by label."""
+    specs = {run.label: run.spec for run in experiment.runs}
+    return {
+        label: look.Kin(spec.algorithm, spec.method.family, spec.method.role)
+        for label, spec in specs.items()
+    }
+
+
+def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     """Read the figures of an experiment, see `Study.definition`, or a list of figures in a JSON file of the user.
+
+    Returns
+    -------
+    tuple
+        Figures, and the looks of methods as the study decided them; none where the file does not say.
 
     Raises
     ------
@@ -232,9 +254,11 @@ def read_figures(path: Path) -> list[Any]:
     except (OSError, ValueError) as error:
         content, fault = None, str(error)
     if isinstance(content, list):
-        return content
+        return content, {}
     if path.name == FIGURES:
-        return list(_read_sealed(path)["figures"])
+        content = _read_sealed(path)
+        looks = content.get("looks", {}).items()
+        return content["figures"], {label: Look.of_json(own) for label, own in looks}
     raise ConfigError(
         f"{path}: cannot be read as a list of figures in JSON ({fault}); name the {FIGURES} of an experiment "
         f"that was run, such as results/quick/{FIGURES}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 
 class Agents(Curves):
@@ -43,9 +43,9 @@ class Agents(Curves):
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
         """Metrics look as their order says."""
-        from admmbench.figures import style
+        from admmbench.figures import look
 
-        return style.looks_of_lines(table["line"].unique())
+        return look.of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Take means over seeds of the agents' means, lowest and highest."""

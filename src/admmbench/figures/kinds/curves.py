@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 
 class Curves(Figure):

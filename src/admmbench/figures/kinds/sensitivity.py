@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 
 class Sensitivity(Figure):
@@ -37,9 +37,9 @@ class Sensitivity(Figure):
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
         """Budgets look as their order says."""
-        from admmbench.figures import style
+        from admmbench.figures import look
 
-        return style.looks_of_lines(table["line"].unique())
+        return look.of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Take the losses of all methods of which they are known, those that lose least last."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 
 class Theorem(Figure):
@@ -47,9 +47,9 @@ class Theorem(Figure):
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
         """Sides look as their order says."""
-        from admmbench.figures import style
+        from admmbench.figures import look
 
-        return style.looks_of_lines(table["line"].unique())
+        return look.of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Make three lines for each method and epsilon: both sides, and the line that is fitted to the left one."""

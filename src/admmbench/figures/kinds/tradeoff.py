@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from admmbench.figures.style import Look
+    from admmbench.figures.look import Look
 
 _OF_METHODS = ("agents", "delta", "features")
 _TOTALS = {
@@ -174,11 +174,11 @@ class Tradeoff(Figure):
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
         """Lines that stand for no single method look as their order says."""
-        from admmbench.figures import style
+        from admmbench.figures import look
 
         if not self._of_methods:
             return methods
-        return {**methods, **style.looks_of_lines(table.dropna(subset="x")["line"].unique())}
+        return {**methods, **look.of_lines(table.dropna(subset="x")["line"].unique())}
 
     def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
         """See `Figure.plot`: logarithmic, with ticks at what was run."""

@@ -20,8 +20,11 @@ const times = {
     context.closePath();
   },
 };
-const SYMBOLS = { left: arrow(-1, 0), right: arrow(1, 0), down: arrow(0, 1), times };
-const symbolOf = (marker) => SYMBOLS[marker] ?? marker;
+// By the markers of the figures.
+const SYMBOLS = {
+  o: "circle", s: "square", D: "diamond", "^": "triangle", P: "cross", "*": "star",
+  v: arrow(0, 1), "<": arrow(-1, 0), ">": arrow(1, 0), X: times,
+};
 
 const asSeeds = (curve, view) => {
   const most = Math.max(0, ...curve.points.map(({ n }) => n ?? 0));
@@ -52,7 +55,7 @@ function meanLine(curve, turn, clip = true) {
   const marked = curve.points.filter((_, k) => Math.floor((k + turn) / every) !== Math.floor((k + turn - 1) / every));
   return [
     Plot.line(curve.points, { x: "x", y: "mean", stroke: curve.color, strokeWidth: width, strokeDasharray: curve.dashes.map((dash) => dash * width).join(" ") || null, clip }),
-    ...(curve.marker ? [Plot.dot(marked, { x: "x", y: "mean", fill: curve.color, stroke: "white", strokeWidth: 0.6, symbol: symbolOf(curve.marker), r: 4, clip })] : []),
+    ...(curve.marker ? [Plot.dot(marked, { x: "x", y: "mean", fill: curve.color, stroke: "white", strokeWidth: 0.6, symbol: SYMBOLS[curve.marker], r: 4, clip })] : []),
   ];
 }
 

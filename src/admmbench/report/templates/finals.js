@@ -46,7 +46,7 @@ function finalMarks(curve, point, row, { bars, start, log }) {
     const lower = log && point.lower <= 0 ? start : point.lower;
     marks.push(Plot.line([at(lower), at(point.upper)], { ...xy, strokeWidth: 2 }));
   }
-  const symbol = symbolOf(curve.marker || "circle");
+  const symbol = SYMBOLS[curve.marker || "o"];
   return [...marks, Plot.dot([at(point.mean)], { x: "x", y: "y", symbol, r: 4.5, fill: curve.color, stroke: "white", strokeWidth: 0.8 })];
 }
 
