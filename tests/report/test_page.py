@@ -119,14 +119,20 @@ def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, he
         assert sum(end <= height for end in ends) >= rows
         words = tab.run("document.querySelector('.short').innerText")
         assert words.startswith("All 10 rows are undecided")
-        # Nothing scrolls within the answer, and the picture comes first, on a phone after the sentence.
-        blocks = "[...document.querySelectorAll('.groups, .group, .group > *')]"
+        # Nothing scrolls within the answer: the sentence, then the rows, then the pictures, as wide as the page allows.
+        blocks = "[...document.querySelectorAll('.groups, .group, .group > *, .pictures, .pictures figure')]"
         wide = f"{blocks}.some(e => e.scrollWidth > e.clientWidth + 1)"
         assert not tab.run(wide)
-        picture = tab.run("document.querySelector('.picture').getBoundingClientRect().bottom")
-        assert picture <= min(ends)
-        sentence = tab.run("document.querySelector('.short').getBoundingClientRect().top")
-        assert (sentence >= picture) == (width > 1000)
+        drawn = (
+            "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
+        )
+        assert tab.run(f"{drawn}.length") == 10
+        assert max(ends) < tab.run(f"Math.min(...{drawn}.map(e => e.top))")
+        assert tab.run(f"Math.max(...{drawn}.map(e => e.right))") <= width
+        across = tab.run(f"new Set({drawn}.map(e => Math.round(e.left))).size")
+        assert across == (1 if width < 1000 else 3)
+        sentence = tab.run("document.querySelector('.short').getBoundingClientRect().bottom")
+        assert sentence <= min(ends)
         # The menu is beside the page or below the answer, and hides nothing.
         nav, first = (
             tab.run(

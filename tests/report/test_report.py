@@ -7,7 +7,6 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -20,11 +19,10 @@ from admmbench.claims import claims
 from admmbench.claims.decisions import MEANING
 from admmbench.claims.verdicts import evaluate
 from admmbench.engine.spec import RunSpec
-from admmbench.figures import drawing, look
+from admmbench.figures import drawing
 from admmbench.frames.outcomes import Outcome
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS
-from admmbench.report import attacks, picture, rendering, tables
-from admmbench.results import who_wins
+from admmbench.report import rendering, tables
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
 from tests.made import ERRORS, INF, build, totals
@@ -323,71 +321,6 @@ FIRST = {
 }
 
 
-def pictured(results, budget=None):
-    """The picture of one study, or of one of its rows."""
-    cells = who_wins.compare([results])
-    if budget is not None:
-        cells = cells.isel(cell=cells["epsilon"].values == budget)
-    name = results.attrs["experiment"]
-    return ElementTree.fromstring(picture.draw(cells, name, look.of_results([results])))
-
-
-def test_the_picture_of_one_total_has_a_row_for_each_method():
-    drawn = pictured(totals(build(FIRST, sensitivity="global")), 0.5)
-    names = [text for text in drawn.iter("text") if text.get("text-anchor") == "end"]
-    heights = {text.text: float(text.get("y")) for text in names}
-    assert heights["ObjP"] < heights["ObjT"] < heights["OutP"] == heights["60 →"]
-    means = [place for place, _ in marked(drawn)]
-    assert len(means) == 2  # of the two that are in the running, equal here
-    assert means[0] == pytest.approx(means[1], abs=0.2)
-    assert means[0] > max(float(text.get("x")) for text in names if text.text in FIRST)
-
-
-def marked(drawn):
-    """Middle and kind of each mark."""
-    for mark in drawn.iter():
-        if mark.get("class") == "mark":
-            corners = re.findall(r"[\d.]+", mark.get("d") or mark.get("cx"))
-            ends = [float(x) for x in corners[::2]]
-            yield (min(ends) + max(ends)) / 2, mark.tag
-
-
-def test_the_picture_has_room_for_the_names_of_many_methods():
-    errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(40)}
-    drawn = pictured(totals(build(errors, sensitivity="global")))
-    height = float(drawn.get("viewBox").split()[-1])
-    places = sorted(float(e.get("y")) for e in drawn.iter("text") if e.text.startswith("ObjP"))
-    assert len(places) == 40
-    assert np.diff(places).min() > 11
-    assert 8 < places[0] < places[-1] < height
-    marks = sorted(place for place, _ in marked(drawn))
-    assert marks[79] < 222 < marks[80]  # beside their budget, and not among the names
-
-
-def test_a_method_has_the_look_of_the_figures_in_the_picture_and_in_the_explorer():
-    """Also where one of them is behind, or has two names, and is no mark for itself."""
-    errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(9)}
-    errors |= {"OutP": {0.5: 0.2, 1.0: 0.2}, "ObjT": {0.5: 0.8, 1.0: 0.8}}
-    results = totals(build(errors, sensitivity="global"))
-    for name in ("test_error", "train_loss"):
-        own = results[name].sel(algorithm="OutP")
-        results[name].loc[{"algorithm": "ObjP 3"}] = own
-    looks = look.of_results([results])
-    drawn = pictured(results)
-    lines = [path for path in drawn.iter("path") if path.get("stroke-width") == "1.2"]
-    found = {(e.get("stroke"), len((e.get("stroke-dasharray") or "").split())) for e in lines}
-    running = [look for label, look in looks.items() if label not in ("OutP", "ObjT")]
-    assert found == {
-        *((look.color, len(look.dashes)) for look in running),
-        (picture._BEHIND, 0),
-    }
-    names = [e.text for e in drawn.iter("text") if e.text.startswith("ObjP")]
-    assert "ObjP 3 = OutP" in names
-    assert len(names) == 9
-    # A circle stands for the first method alone: at two budgets, and beside its name.
-    assert [kind for _, kind in marked(drawn)].count("circle") == 3
-
-
 def test_many_methods_that_are_nowhere_behind_are_counted(figure):
     errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(13)}
     few = {label: errors[label] for label in list(errors)[:12]}
@@ -450,19 +383,6 @@ def test_data_have_their_proper_names(figure):
     assert "<dd>MNIST: 60,000 training and" in page
 
 
-@pytest.mark.parametrize("count", [2, 12])
-def test_the_picture_of_one_total_is_as_high_as_its_rows(count):
-    """Means that are equal within rounding have one tick, or ticks apart."""
-    errors = {f"ObjP {number}": {0.5: 0.1 + 1e-17 * number} for number in range(count)}
-    drawn = pictured(totals(build(errors, spread=1e-17, sensitivity="global")))
-    lowest = max(float(text.get("y")) for text in drawn.iter("text"))
-    assert lowest < float(drawn.get("viewBox").split()[-1]) < lowest + 6
-    ticks = [e for e in drawn.iter("text") if e.text.replace(".", "").isdigit()]
-    places = sorted(float(tick.get("x")) for tick in ticks)
-    assert len({tick.text for tick in ticks}) == len(ticks) > 1
-    assert np.diff(places).min() > 20
-
-
 def answered(figure, *results, verdicts=()):
     """The page, and its two sections on equal privacy."""
     sections = [rendering.Section(each, experiment(figure, figures=[])) for each in results]
@@ -498,7 +418,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
         *[["0.5", "2"], ["1", "ObjP"], ["0.5", "ObjP"], ["1", "ObjP,"]]
     ]
     assert "ObjP, the only one left" in brief[3]
-    assert answer.count('<svg class="picture"') == 2
+    assert answer.count("differences from") == 3
     rows = re.findall(r"<tr>\n<th scope=\"row\">(.*?)</tr>", answer, re.DOTALL)
     texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
     half = 2.262157 * np.std(range(10), ddof=1) / 10**0.5 * 0.5  # percent: seeds are 0.5 apart
@@ -669,26 +589,6 @@ def test_what_attacks_found_is_a_table(figure):
         assert f'<td class="number">{number}</td>' in table
     assert "900 canaries or not: 69 of 70 guesses are right." in table
     assert "trade-off curves" not in page
-
-
-def test_attacks_are_drawn_over_the_curve():
-    """A cross for each attack with rates, red where something is wrong."""
-    given = {"level": "lower bound", "canary": "worst", "value": 1, "bound": 2, "sentence": ""}
-    rates = (0.5, 0.7), (0.1, 0.3)
-    findings = [
-        Finding(**given, passed=True, rates=rates),
-        Finding(**given, passed=False, rates=rates),
-        Finding(**given, passed=False),
-    ]
-    run = Run("ObjP", RunSpec(dataset="digits", algorithm="objp", epsilon=2))
-    audit = Audit(findings=tuple(findings), curve=((0, 0), (0.2, 0.4), (1, 1)))
-    ((name, picture),) = attacks.pictures([(run, audit)])
-    assert name == "ObjP, ε = 2"
-    assert picture.count("<title>lower bound, worst</title>") == 2
-    assert picture.count("#c0392b") == 1
-    crossed = ElementTree.fromstring(picture).findall("path")[-1].get("d")
-    assert crossed == "M45.0 66.0L75.0 66.0M60.0 81.0L60.0 51.0"
-    assert not attacks.pictures([(run, audit.model_copy(update={"curve": ()}))])
 
 
 def test_a_total_that_is_unknown_is_not_that_of_the_start():

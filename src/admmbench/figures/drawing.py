@@ -114,7 +114,7 @@ def _set_numbers(drawing: Drawing) -> None:
 
 def svg(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None = None) -> str:
     """Draw the figure and return it as SVG text, as :func:`save` writes it."""
-    return _content(draw(results, figure, looks), "svg", figure.name).decode()
+    return content(draw(results, figure, looks), "svg", figure.name).decode()
 
 
 def save(
@@ -150,12 +150,12 @@ def save(
         drawing = draw(results, figure, looks)
         for suffix in ("svg", "pdf"):
             path = folder / f"{figure.name}.{suffix}"
-            write(path, _content(drawing, suffix, figure.name))
+            write(path, content(drawing, suffix, figure.name))
             paths.append(path)
     return paths
 
 
-def _content(drawing: Drawing, suffix: str, name: str) -> bytes:
+def content(drawing: Drawing, suffix: str, name: str) -> bytes:
     """Content of a file of a drawing, with its checksum: the same drawing and name give the same bytes."""
     # Identifiers of SVG elements are random unless salted; dates and versions change without the
     # data.

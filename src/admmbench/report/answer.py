@@ -28,6 +28,7 @@ from admmbench.results.wording import (
 )
 
 if TYPE_CHECKING:
+    from admmbench.figures import Figure
     from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
 
@@ -42,6 +43,8 @@ _BEHIND_THE_BEST = {
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
+CURVES = "answer_curves"
+"""Name of a figure that the page adds to an experiment."""
 _LEFT = "the only one left"
 # As the head of the page names.
 _MOST_EVERYWHERE = 12
@@ -68,8 +71,9 @@ def content(
     dict
         ``facts`` by name; ``short``, the answer in a sentence or two; ``added``, how methods that joined later and do
         not lead are beside it; ``marks`` of the pictures, with what they mean; ``parts``, what is left out of data;
-        ``groups``, one for each experiment, with its ``picture``, ``rows`` and ``beside``, all methods beside the
-        control; ``mixed``, whether their units differ; ``matrix`` of all methods and cells; ``notes``.
+        ``groups``, one for each experiment, with its ``pictures``, the figure of its ``curves``, ``rows`` and
+        ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of all methods
+        and cells; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -82,15 +86,25 @@ def content(
         "added": " ".join(_of_added(rows, _BEHIND_THE_BEST)),
         "marks": picture.key(comparison),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
-        "groups": list(_groups(comparison, rows, looks or {})),
+        "groups": list(_groups(comparison, rows, experiments, looks or {})),
         "mixed": len({each["unit"] for each in rows}) > 1,
         "matrix": _matrix(comparison, rows),
         "notes": [*_notes(comparison, places), *_one_run(rows)],
     }
 
 
+def curves(figures: Iterable[Figure]) -> str:
+    """Name the figure with curves of the error against ε, one of an experiment or, if it has none, one of the page."""
+    against = ("epsilon", "epsilon_total")
+    found = (each for each in figures if getattr(each, "against", "") in against)
+    return next((each.name for each in found), CURVES)
+
+
 def _groups(
-    comparison: xr.Dataset, rows: list[dict[str, Any]], looks: Mapping[str, Mapping[str, Look]]
+    comparison: xr.Dataset,
+    rows: list[dict[str, Any]],
+    experiments: Mapping[str, Experiment],
+    looks: Mapping[str, Mapping[str, Look]],
 ) -> Iterator[dict[str, Any]]:
     """Rows of the experiments, one after another."""
     both = zip(cells(comparison), rows, strict=True)
@@ -101,7 +115,11 @@ def _groups(
             "place": own[0]["place"],
             "note": own[0]["note"],
             "unit": own[0]["unit"],
-            "picture": picture.draw(comparison, name, looks[name]) if name in looks else "",
+            "measure": str(of_experiment[0]["long_name"].item()),
+            "pictures": picture.of_settings(comparison, name, looks[name]) if name in looks else [],
+            "curves": curves(experiments[name].figures)
+            if name in experiments and len(own) > 1
+            else "",
             "rows": own,
             "beside": [_beside_control(cell) for cell in of_experiment],
         }

@@ -7,19 +7,16 @@ scripts all but the view "Explore" is there. The same results give the same byte
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup, escape
-
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
-from admmbench.figures import drawing, look
-from admmbench.report import answer, attacks, explore, standings, tables
+from admmbench.figures import Figure, drawing, look
+from admmbench.report import answer, explore, picture, standings, tables
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import deciding, reference, statistics
 from admmbench.results.who_wins import compare
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from admmbench.audit.findings import Audit
-    from admmbench.figures import Figure
     from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
@@ -41,10 +37,6 @@ SYMBOLS: dict[Judgement, str] = {
     "undecided": "~",
     "not run": "○",
 }
-
-
-_ZOOM = 1.6
-"""Pixels of the page for each point of a figure: its smallest text is as large as small print of the page."""
 
 
 class Missing(NamedTuple):
@@ -124,12 +116,12 @@ def render(
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
     experiments = [section.results for section in sections]
+    comparison = compare(experiments)
     definitions = {section.name: section.experiment for section in sections}
     leading = standings.content(experiments, definitions)
     decided = look.of_results(experiments)
     sections = [replace(section, looks={**decided, **section.looks}) for section in sections]
     looks = {section.name: section.looks for section in sections}
-    comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
         configuration=configuration,
@@ -237,7 +229,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "outdated": outdated(section.name, section.experiment),
         "figures": [
             _figure(section, figure, f"f{number}-{place}")
-            for place, figure in enumerate(section.experiment.figures)
+            for place, figure in enumerate(_figures(section, comparison))
         ],
         "spread": tables.spread(results),
         "errors": {
@@ -249,7 +241,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "privacy": tables.privacy(results),
         "about_totals": tables.about_totals(results),
         "audits": tables.audits(section.audits, section.experiment),
-        "attacks": attacks.pictures(section.audits),
+        "attacks": picture.of_audits(section.audits, f"a{number}"),
         "reference": compared,
         "differences": tables.differences(compared.get("rows", ())),
         "notes": tables.notes(results),
@@ -259,35 +251,25 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
     }
 
 
+def _figures(section: Section, comparison: xr.Dataset | None) -> list[Figure]:
+    """Return its figures, and curves of the error against ε if methods are compared at several and none has them."""
+    figures = list(section.experiment.figures)
+    settings = [] if comparison is None else comparison["experiment"].values.tolist()
+    if settings.count(section.name) > 1 and answer.curves(figures) == answer.CURVES:
+        given = {"kind": "tradeoff", "metric": section.results.attrs["metric"]}
+        figures.append(Figure.model_validate({"name": answer.CURVES, **given}))
+    return figures
+
+
 def _figure(section: Section, figure: Figure, prefix: str) -> dict[str, Any]:
     text = section.drawings.get(figure.name) or drawing.svg(section.results, figure, section.looks)
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {
         "id": f"{section.name}-figure-{figure.name}",
-        "svg": _inline(text, prefix, label),
+        "svg": picture.inline(text, prefix, label),
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
         "marks": reference.about_marks(section.results),
     }
-
-
-def _inline(text: str, prefix: str, label: str) -> Markup:
-    """Make an SVG file of matplotlib part of the page, where it is as wide as its place allows.
-
-    Identifiers are unique in the page, and places have one decimal, as the page contains all figures.
-    """
-    head, _, body = text.partition("<svg")[2].partition(">")
-    width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', head))
-    # What nothing asks for: names of groups, rotations by nothing, indentation, the file's checksum.
-    useless = r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^)]*\)"|(?<=\n) +|<!-- sha256 .*\n'
-    body = re.sub(useless, "", body)
-    # The page's style says the font.
-    body = re.sub(r" font-family: 'DejaVu Sans'(, 'Verdana', sans-serif)?;", "", body)
-    body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{prefix}-", body)
-    body = re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.1f}", body)
-    place = f"--w:{width * _ZOOM:.0f}px;aspect-ratio:{width:.3f}/{height:.3f}"
-    return Markup(
-        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(label)}" style="{place}">{body}'
-    )

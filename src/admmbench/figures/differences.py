@@ -1,0 +1,195 @@
+"""Differences of methods from the best one, or from the control, in one setting of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT
+from admmbench.results.reference import MARK
+from admmbench.results.who_wins import marks, names
+from admmbench.results.wording import budget, in_unit, proper
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from admmbench.figures.look import Look
+
+# In inches: the width, so that a wide page has three side by side; a letter of a label; a row; what is above and below.
+_WIDTH, _LETTER, _ROW, _TOP, _BOTTOM, _EDGE = 2.95, 0.063, 0.14, 0.22, 0.4, 0.08
+_LONGEST = 20
+"""Letters of a label."""
+_SIZES = {"winner": 7.0, "better": 7.0, "equivalent": 5.0, "undecided": 5.0}
+"""Points of the markers of methods that are not shown to be behind; one that was added and is better is a winner."""
+_BEHIND = 3.0
+_INK, _SOFT, _BAND = "#1d2125", "#59626b", "#dcefe2"
+
+
+class Differences(NamedTuple):
+    """Differences from one method in one setting.
+
+    Attributes
+    ----------
+    base
+        The method that others are compared with, by all its labels.
+    unit
+        Of the differences: points of percentages, or the unit of the metric.
+    margin
+        Differences up to it do not matter.
+    rows
+        The lowest mean first: ``line``, all labels of a method, ``label``, the first of them, ``difference``, the ends
+        ``lower`` and ``upper`` of its interval, ``mark``, see `admmbench.results.who_wins.marks`, and ``outdated``. A
+        method that lost runs has no difference; one with a single seed has no interval.
+    """
+
+    base: str
+    unit: str
+    margin: float
+    rows: pd.DataFrame
+
+
+def differences(setting: xr.Dataset) -> Differences | None:
+    """Return the differences of all methods of a setting from its control, else from the lowest mean.
+
+    Parameters
+    ----------
+    setting
+        One of those that `admmbench.results.who_wins.compare` found.
+
+    Returns
+    -------
+    Differences or None
+        None if fewer than two methods have a mean.
+    """
+    same = names(setting)
+    means = setting["mean"].to_series()
+    control, lowest = (str(setting[name].item()) for name in ("control", "lowest"))
+    base = control if math.isfinite(means.get(control, math.nan)) else lowest
+    if means.count() < 2:
+        return None
+    factor = 100 if setting["fraction"] else 1
+    pairs = setting.sel(rival=base)
+    # Two methods that were added later, or that have a single seed, have no paired difference.
+    plain = setting["mean"] - setting["mean"].sel(algorithm=base)
+    rows = pd.DataFrame(
+        {
+            "difference": (pairs["difference"].fillna(plain) * factor).values,
+            "lower": (pairs["difference_lower"] * factor).values,
+            "upper": (pairs["difference_upper"] * factor).values,
+            "mark": marks(setting).values,
+            "outdated": setting["outdated"].values,
+        },
+        index=means.index,
+    )
+    rows = rows.loc[list({labels[0]: None for labels in same.values()})]
+    rows.insert(0, "line", [" = ".join(same[label]) for label in rows.index])
+    rows = rows.iloc[means[rows.index].argsort(kind="stable")].reset_index(names="label")
+    unit = "points" if setting["fraction"] else str(setting["units"].item()).removeprefix("1")
+    return Differences(" = ".join(same[base]), unit, float(setting["margin"]) * factor, rows)
+
+
+def draw(setting: xr.Dataset, found: Differences, looks: Mapping[str, Look]) -> Drawing:
+    """Draw a row for each method: the difference, its simultaneous interval, and the margin as a band.
+
+    The axis is linear about 0 and logarithmic beyond, so that methods far behind leave room for the others.
+
+    Parameters
+    ----------
+    setting, found
+        What `differences` takes and returns.
+    looks
+        Of the methods, by label.
+    """
+    rows = found.rows
+    labels = [
+        _short(line) + MARK * old for line, old in zip(rows["line"], rows["outdated"], strict=True)
+    ]
+    height = _TOP + _ROW * len(rows) + _BOTTOM
+    left = _EDGE + _LETTER * max(map(len, labels))
+    width = _WIDTH - left - 2 * _EDGE
+    place = left / _WIDTH, _BOTTOM / height, width / _WIDTH, _ROW * len(rows) / height
+    with mpl.rc_context(AS_WRITTEN):
+        drawing = Drawing(figsize=(_WIDTH, height))
+        panel = drawing.add_axes(place)
+        _set_axis(panel, found)
+        if found.margin:
+            panel.axvspan(-found.margin, found.margin, color=_BAND, linewidth=0, zorder=0)
+        panel.axvline(0, color=_SOFT, linewidth=0.8, zorder=1)
+        for number, row in enumerate(rows.itertuples()):
+            _draw_row(panel, number, row, looks[str(row.label)])
+        panel.set_yticks(range(len(rows)), labels=labels)
+        for text, mark in zip(panel.get_yticklabels(), rows["mark"], strict=True):
+            text.set_color(_INK if mark in _SIZES else _SOFT)
+        panel.set_ylim(len(rows) - 0.4, -0.6)
+        panel.tick_params(axis="y", length=0)
+        panel.grid(False, axis="y")
+        panel.spines[["top", "right", "left"]].set_visible(False)
+        across = f"Difference from {_short(found.base)}{in_unit(found.unit)}"
+        drawing.text(0.5, 0.05 / height, across, ha="center", fontsize=7.5)
+        at = budget(float(setting["epsilon"]))
+        drawing.text(_EDGE / _WIDTH, 1 - 0.16 / height, at, weight="bold")
+    return drawing
+
+
+def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
+    """Draw the interval and the marker: large for a winner, hollow where nothing is decided, small if behind."""
+    if math.isnan(row.difference):
+        how: dict[str, Any] = {"va": "center", "color": _SOFT, "fontsize": SMALL_PRINT}
+        panel.annotate("lost runs", (0, number), (4, 0), textcoords="offset points", **how)
+        return
+    if not math.isnan(row.lower):
+        panel.hlines(number, row.lower, row.upper, color=look.color, linewidth=1.1)
+    hollow = row.mark == "undecided"
+    panel.plot(
+        row.difference,
+        number,
+        color=look.color,
+        marker=look.marker,
+        markersize=_SIZES.get(row.mark, _BEHIND),
+        markerfacecolor="white" if hollow else look.color,
+        markeredgewidth=1.0 if hollow else 0,
+        clip_on=False,
+    )
+
+
+def title(setting: xr.Dataset, found: Differences) -> str:
+    """Say what the drawing of a setting shows."""
+    where = f"{proper(str(setting['dataset'].item()))} at total {budget(float(setting['epsilon']))}"
+    return f"{setting['long_name'].item()} on {where}: differences from {found.base}"
+
+
+def _set_axis(panel: Axes, found: Differences) -> None:
+    """Set ends, scale and ticks of the horizontal axis, so that all intervals are within it."""
+    rows = found.rows
+    values = rows[["difference", "lower", "upper"]].to_numpy()
+    ends = np.array([np.nanmin(values), np.nanmax(values)])
+    reach = (rows["upper"] - rows["lower"])[rows["mark"].isin([*_SIZES])].median() / 2
+    far = max(abs(ends).max(), found.margin) or 1.0
+    near = np.nanmax([found.margin, reach])
+    # Three powers of ten have room; nothing is near where there is neither a margin nor an interval.
+    near = _round(max(2 * near, far / 500) if near > 1e-9 * far else far)
+    low, high = (1.1 * end for end in (min(ends[0], -near / 2), max(ends[1], near / 2)))
+    panel.set_xscale("symlog", linthresh=near, linscale=1.0)
+    panel.set_xlim(low, high)
+    ticks = [0.0, *(sign * near * 10**k for k in range(12) for sign in (-1, 1))]
+    panel.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
+    panel.xaxis.set_minor_locator(NullLocator())
+
+
+def _round(value: float) -> float:
+    """Return the next of 1, 2, 5, 10, 20, ..."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= value * (1 - 1e-9))
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1].rstrip()}…"
