@@ -19,7 +19,7 @@ from admmbench.audit.findings import Audit
 from admmbench.cli import main
 from admmbench.cli.results import ended
 from admmbench.files import read_sealed
-from admmbench.files.installed import find
+from admmbench.files.installed import REFERENCE, find
 from admmbench.frames.outcomes import Outcome
 from admmbench.report import contents
 from admmbench.watch import study
@@ -323,7 +323,7 @@ def test_a_report_of_what_exists_says_that_nothing_is_missing(tmp_path, monkeypa
 
 
 def test_a_report_has_each_experiment_once(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(contents, "gather", lambda folder: (SimpleNamespace(name="tiny"), []))
+    monkeypatch.setattr(contents, "gather", lambda *_: (SimpleNamespace(name="tiny"), []))
     assert main(["report", "results/tiny", "other/tiny", "--output", str(tmp_path / "x.html")]) == 1
     assert "the experiment tiny is there twice; name each folder once" in capsys.readouterr().err
 
@@ -451,6 +451,42 @@ def round(self, t, state, federation):
     assert gc.isenabled() == (t > 1)
     return super().round(t, state, federation)
 """
+
+
+def test_figures_of_kept_results_are_those_of_the_experiment(tmp_path, monkeypatch, capsys):
+    """By name, or by the file, whose checksum is in a list beside it."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["figures", "he2023_np_monks", "--reference"]) == 0
+    by_name = sorted((tmp_path / "figures/he2023_np_monks").iterdir())
+    file = REFERENCE / "he2023_np_monks.nc"
+    assert main(["figures", str(file), "--output=again"]) == 0
+    by_file = sorted((tmp_path / "again").iterdir())
+    assert [path.name for path in by_name] == [path.name for path in by_file]
+    assert {path.suffix for path in by_name} == {".svg", ".pdf", ".png", ".csv"}
+    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(by_name, by_file, strict=True))
+    printed = capsys.readouterr().out.splitlines()
+    assert f"{by_name[0].relative_to(tmp_path)}" in printed
+    (tmp_path / "mine.json").write_text(
+        '[{"name": "mine", "kind": "curves", "metric": "train_loss"}]'
+    )
+    assert main(["figures", "mine.json", f"--results={file}"]) == 0
+    assert (tmp_path / "figures/he2023_np_monks/mine.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nothing", "--reference"], "nothing: no results of this experiment are kept"),
+        (["he2023_np_monks"], "he2023_np_monks: name what is drawn: --results and results.nc for"),
+        (["figures.json"], "figures.json: name what is drawn"),
+        (["gone.nc"], "gone.nc: no such file"),
+        (["figures.json", "--results=a.nc", "--reference"], "--reference: leave it out"),
+    ],
+)
+def test_figures_of_nothing_are_refused(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["figures", *words]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_garbage_is_collected_after_the_first_round(tmp_path):

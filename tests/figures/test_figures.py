@@ -13,16 +13,19 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
+from PIL import Image
 
 from admmbench.claims.estimates import lowest
 from admmbench.figures import Figure, look, style
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
+from admmbench.files import is_whole
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint
 from admmbench.report import tables
@@ -418,7 +421,7 @@ def test_groups_whose_labels_begin_alike_are_told_apart(figure):
 
 
 def test_text_of_files_is_text(results, figure, tmp_path):
-    drawing, printed = save(results, [figure()], tmp_path)
+    drawing, printed, *_ = save(results, [figure()], tmp_path)
     shown = said(drawing.read_text("utf-8"))
     assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(shown)
     assert b"/FontFile2" in printed.read_bytes()  # TrueType, and no /Type3
@@ -445,7 +448,7 @@ def test_labels_are_as_they_were_written(kind, figure, tmp_path):
     else:
         results = build({label: {0.1: 0.2, 1: 0.001} for label in ODD}, dataset_note="$a$ and $b$")
         wanted = figure(kind=kind, log=True, caption="$x$")
-        drawing, _ = save(results, [wanted], tmp_path)
+        drawing, *_ = save(results, [wanted], tmp_path)
         text = drawing.read_text("utf-8")
         assert "Data: $a$ and $b$." in " ".join(said(text))
         assert not any("mathdefault" in each for each in said(text))  # powers of ten
@@ -536,12 +539,34 @@ def test_files_are_reproducible(results, figure, tmp_path):
     wanted = [figure(), figure(name="tradeoff", kind="tradeoff")]
     first = save(results, wanted, tmp_path / "a")
     second = save(results.copy(deep=True), wanted, tmp_path / "b")
-    names = ["curves.svg", "curves.pdf", "tradeoff.svg", "tradeoff.pdf"]
+    suffixes = ("svg", "pdf", "png", "csv")
+    names = [f"{name}.{suffix}" for name in ("curves", "tradeoff") for suffix in suffixes]
     assert [path.name for path in first] == names
     for one, two in zip(first, second, strict=True):
         assert one.read_bytes() == two.read_bytes()
+        assert is_whole(one.read_bytes()) == (None if one.suffix == ".csv" else True)
     assert svg(results, wanted[0]) == first[0].read_text("utf-8")
     assert not plt.get_fignums()
+
+
+def test_the_table_behind_a_figure_has_what_is_drawn(results, figure, tmp_path):
+    wanted = figure(kind="tradeoff")
+    *_, path = save(results, [wanted], tmp_path)
+    table = pd.read_csv(path)
+    (panel,) = panels(draw(results, wanted))
+    for label, line in lines(panel).items():
+        own = table[(table["line"] == label) & table["seed"].isna() & table["x"].notna()]
+        if len(own):  # else it is a level without x
+            np.testing.assert_array_equal(line.get_xydata(), own[["x", "y"]])
+
+
+def test_a_png_is_read_by_others_in_spite_of_its_checksum(results, figure, tmp_path):
+    _, _, path, _ = save(results, [figure()], tmp_path)
+    with Image.open(path) as image:
+        image.verify()
+    with Image.open(path) as image:
+        assert image.width == pytest.approx(300 * style.WIDTHS["page"], abs=1)
+        assert image.info["dpi"] == pytest.approx((300, 300), abs=0.1)
 
 
 def test_a_label_that_is_too_long_for_the_legend_is_cut(figure):
@@ -758,7 +783,9 @@ def test_the_example_of_the_documentation_is_a_kind(results, spread, tmp_path):
     assert "Each of 10 seeds" in texts(drawing)
     assert not plt.get_fignums()
     files = save(results, [figure], tmp_path)
-    assert [path.name for path in files] == ["spread.svg", "spread.pdf"]
+    assert [path.name for path in files] == [
+        f"spread.{suffix}" for suffix in ("svg", "pdf", "png", "csv")
+    ]
     first = files[0].read_bytes()
     save(results, [figure], tmp_path)
     assert files[0].read_bytes() == first

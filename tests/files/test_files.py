@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from admmbench.files import (
+    BINARY,
     MARKUP,
-    NETCDF,
     PDF,
     is_whole,
     read_sealed,
@@ -125,7 +125,7 @@ def test_what_was_altered_is_refused_with_its_name_and_the_fix(tmp_path, damage)
 SEALED = {
     "a page": with_checksum(b"<html></html>", MARKUP),
     "a PDF": with_checksum(b"%PDF %%EOF\n", PDF),
-    "a result": with_checksum(bytes(range(256)), NETCDF),
+    "a result": with_checksum(bytes(range(256)), BINARY),
     "a mapping": sealed_json(CONTENT, indent=1).encode(),
 }
 

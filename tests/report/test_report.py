@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from html.parser import HTMLParser
@@ -815,6 +816,17 @@ def test_drawings_are_taken_as_given(sections, verdicts):
     )
     page = rendering.render([given], verdicts, CONFIGURATION)
     assert page.count('<text x="1" y="2">drawn</text>') == 2
+
+
+def test_figures_link_their_files(sections, verdicts):
+    links = {"errors": {"svg": "../a/figures/errors.svg", "csv": "../a/figures/errors.csv"}}
+    given = dataclasses.replace(sections[0], links=links)
+    page = rendering.render([given], verdicts, CONFIGURATION)
+    assert (
+        '<a href="../a/figures/errors.svg">SVG</a>, <a href="../a/figures/errors.csv">CSV</a>.'
+        in page
+    )
+    assert page.count("Files: ") == 1
 
 
 def test_the_page_is_the_same_every_time(tmp_path, sections, verdicts, text):

@@ -81,7 +81,8 @@ def test_a_study_that_runs_is_cleared_up_whatever_its_overlays_are_called(folder
 
 
 def test_an_experiment_and_data_that_none_asks_for(folder):
-    names = ("manifest.json", "figures.json", "results.nc", "figures/error.svg")
+    drawn = (f"figures/error.{suffix}" for suffix in ("svg", "pdf", "png", "csv"))
+    names = ("manifest.json", "figures.json", "results.nc", *drawn)
     files = [f"results/other/{name}" for name in names]
     files += run_files(POINT, root="results/other/runs")  # as of one that is timed
     make(folder, *files)

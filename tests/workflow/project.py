@@ -184,7 +184,7 @@ class Project:
         return {
             str(path.relative_to(results)): path.read_bytes()
             for path in results.rglob("*")
-            if path.suffix in (".nc", ".svg", ".pdf", ".html")
+            if path.suffix in (".nc", ".svg", ".pdf", ".png", ".csv", ".html")
         }
 
     @property

@@ -127,6 +127,7 @@ FOLLOWS = {
     "results/tiny/figures.json": {"define", "figures", "report", "overview"},
     "results/tiny/figures/error.svg": {"figures", "report", "overview"},
     "results/tiny/figures/error.pdf": {"figures", "report", "overview"},
+    "results/tiny/figures/error.png": {"figures", "report", "overview"},
     "results/report/tiny/index.html": {"report", "overview"},
     "results/report/index.html": {"overview"},
     "resources/datasets/digits/X_train.npy": set(),
@@ -280,8 +281,9 @@ def test_what_cannot_be_had_is_a_row_of_the_report(project, finished):
     assert project.report_page == finished.report_page
 
 
-def test_a_figure_that_was_deleted_is_drawn_again(project, finished):
-    (project.folder / "results/tiny/figures/error.svg").unlink()
+@pytest.mark.parametrize("suffix", ["svg", "csv"])
+def test_a_figure_that_was_deleted_is_drawn_again(project, finished, suffix):
+    (project.folder / f"results/tiny/figures/error.{suffix}").unlink()
     project.run()
     assert_same(project.files(), finished.files())
 

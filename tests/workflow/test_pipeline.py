@@ -22,8 +22,12 @@ def test_everything_is_made(finished):
         "report/index.html",
         "report/tiny/index.html",
         "tiny/results.nc",
-        "tiny/figures/error.svg",
+        *(f"tiny/figures/error.{suffix}" for suffix in ("svg", "pdf", "png", "csv")),
     } <= set(files)
+    links = re.findall(r'<a href="(\.\./[^"]*)"', finished.report_page)
+    page = finished.folder / "results/report/tiny"
+    assert [Path(link).suffix for link in links] == [".svg", ".pdf", ".png", ".csv"]
+    assert all((page / link).exists() for link in links)
     with xr.open_dataset(finished.folder / "results/tiny/results.nc") as results:
         assert results.test_error.notnull().all()
         assert list(results.algorithm.values) == ["ObjP", "ObjT", "OutP"]

@@ -9,6 +9,7 @@ from admmbench.audit.settings import (
     one_run_rounds,
     tape_bytes,
 )
+from admmbench.figures.base import FORMATS, SEALED
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.device import chosen
@@ -165,7 +166,7 @@ def checked_files():
     for name in EXPERIMENTS:
         yield from (*run_files(name), *audit_files(name))
         yield from (f"{RESULTS}/{name}/{kind}.json" for kind in ("manifest", "figures"))
-        for suffix in ("svg", "pdf"):
+        for suffix in SEALED:
             yield from figure_files(name, name, suffix)
     yield from (*DATASETS, REPORT, f"{RESULTS}/report/index.html")
 

@@ -19,7 +19,11 @@ for experiment in EXPERIMENTS:
                 )
                 for path in figure_files("{experiment}", experiment, "svg")
             ],
-            figure_files("{experiment}", experiment, "pdf"),
+            [
+                path
+                for suffix in FORMATS[1:]
+                for path in figure_files("{experiment}", experiment, suffix)
+            ],
         log:
             f"{RESULTS}/{{experiment}}/logs/figures.log",
         wildcard_constraints:
@@ -45,7 +49,10 @@ rule report:
     input:
         results=DATASETS,
         figures=[
-            path for name in EXPERIMENTS for path in figure_files(name, name, "svg")
+            path
+            for name in EXPERIMENTS
+            for suffix in FORMATS
+            for path in figure_files(name, name, suffix)
         ],
         definitions=[
             f"{RESULTS}/{name}/{file}.json"

@@ -34,23 +34,53 @@ def _aggregate(options: argparse.Namespace) -> None:
 
 @command(
     "figures",
-    "draw the figures of an experiment",
+    "draw the figures of an experiment: SVG, PDF, PNG, and the table that is drawn as CSV",
     argument(
-        "figures", type=place, help="figures.json of an experiment, or a list of figures in JSON"
+        "figures",
+        type=place,
+        help="figures.json of an experiment, a list of figures in JSON, a file of results (.nc), or with --reference "
+        "the name of an experiment",
     ),
-    argument("--results", type=place, required=True, help="results.nc"),
-    argument("--output", type=place, required=True, help="folder to write"),
+    argument("--results", type=place, help="results.nc, for figures in JSON"),
+    argument("--reference", action="store_true", help="draw the results that are kept"),
+    argument("--output", type=place, help="folder to write (default: figures/<experiment>)"),
     in_folder=True,
 )
 def _figures(options: argparse.Namespace) -> None:
     from admmbench.figures import Figure, drawing
-    from admmbench.jobs import seal
-    from admmbench.study.config import read_figures
+    from admmbench.study import config
     from admmbench.validation import checked
 
-    given, looks = read_figures(options.figures)
-    wanted = checked(list[Figure], given, str(options.figures))
-    drawing.save(seal.read(options.results), wanted, options.output, looks)
+    results = _drawn(options.figures, options.results, options.reference)
+    name = results.attrs["experiment"]
+    if options.results:
+        given, looks = config.read_figures(options.figures)
+        wanted = checked(list[Figure], given, str(options.figures))
+    else:  # those of the experiment's definition
+        study = config.load({"experiments": [name]})
+        wanted, looks = study.experiments[name].figures, study.looks
+    for path in drawing.save(results, wanted, options.output or Path("figures", name), looks):
+        print(path)
+
+
+def _drawn(given: Path, results: Path | None, kept: bool) -> xr.Dataset:
+    """Read the results that figures are drawn of."""
+    from admmbench.results import reference
+
+    if kept and results:
+        raise ValueError("--reference: leave it out where --results names what is drawn")
+    if kept:
+        if found := reference.load([str(given)]):
+            return found[str(given)]
+        raise ValueError(f"{given}: no results of this experiment are kept; name one of reference/")
+    if given.suffix == ".nc" and not results:
+        results = given
+    elif not results:
+        raise ValueError(
+            f"{given}: name what is drawn: --results and results.nc for figures in JSON, or a file of results, or an "
+            "experiment with --reference"
+        )
+    return _of_experiment(_read(results, strict=True), results)
 
 
 @command(
@@ -73,8 +103,10 @@ def _report(options: argparse.Namespace) -> None:
     from admmbench.results import reference
     from admmbench.study.config import labels
 
-    take = gather_what_exists if options.keep_what_exists else gather
-    gathered = [take(folder) for folder in options.folders]
+    if options.keep_what_exists:
+        gathered = [gather_what_exists(folder) for folder in options.folders]
+    else:
+        gathered = [gather(folder, options.output) for folder in options.folders]
     sections = [section for section, _ in gathered if section]
     names = [section.name for section in sections]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -235,8 +267,8 @@ def ended(trace: xr.Dataset) -> str:
     return text
 
 
-def _read(path: Path) -> xr.Dataset:
-    """Read a file of results: the checksum of one that is kept is in the list beside it."""
+def _read(path: Path, *, strict: bool = False) -> xr.Dataset:
+    """Read a file of results, see `seal.read`: the checksum of one that is kept is in the list beside it."""
     from admmbench.jobs import seal
     from admmbench.results import reference
 
@@ -245,7 +277,7 @@ def _read(path: Path) -> xr.Dataset:
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file in it, such as {path / 'results.nc'}")
     results = reference.read(path)
-    return seal.read(path, strict=False) if results is None else results
+    return seal.read(path, strict=strict) if results is None else results
 
 
 def _of_experiment(results: xr.Dataset, path: Path) -> xr.Dataset:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 Width = Literal["column", "page"]
 """How wide a figure is on paper."""
+FORMATS = ("svg", "pdf", "png", "csv")
+"""Files of a figure, of which the last has the table that is drawn."""
+SEALED = FORMATS[:-1]
+"""Those that end with a checksum: a line more would be a row of a table."""
 PARAMETER = "params."
 """Begins the name of a horizontal axis that is a parameter of methods."""
 

@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 
 from admmbench import plugins
 from admmbench.figures import look
+from admmbench.figures.base import FORMATS, SEALED
 from admmbench.figures.style import (
     AS_WRITTEN,
     SMALL_PRINT,
@@ -26,7 +27,7 @@ from admmbench.figures.style import (
     set_label,
     set_ticks,
 )
-from admmbench.files import MARKUP, PDF, with_checksum, write
+from admmbench.files import BINARY, MARKUP, PDF, with_checksum, write
 from admmbench.results import statistics
 from admmbench.results.wording import budget
 
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
     from admmbench.figures import Figure
     from admmbench.figures.look import Look
+
+
+_DPI = 300
+"""Of a PNG, as journals ask for."""
 
 
 def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None = None) -> Drawing:
@@ -62,6 +67,13 @@ def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None =
     ValueError
         If the figure names a metric or label that the results do not hold.
     """
+    return _drawn(results, figure, looks)[0]
+
+
+def _drawn(
+    results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None
+) -> tuple[Drawing, pd.DataFrame]:
+    """Draw one figure, and return the table behind it too."""
     shown = figure.select(results)
     # The canvas is needed for a layout without pyplot's global state.
     with mpl.rc_context(AS_WRITTEN):
@@ -75,7 +87,7 @@ def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None =
         _add_foot(drawing, entries, _notes(shown, figure, lost))
     with mpl.rc_context(STYLE):
         _set_numbers(drawing)
-    return drawing
+    return drawing, table
 
 
 def _panels(
@@ -123,7 +135,7 @@ def save(
     directory: Path | str,
     looks: Mapping[str, Look] | None = None,
 ) -> list[Path]:
-    """Write each figure as ``<name>.svg`` and ``<name>.pdf``.
+    """Write each figure as ``<name>.svg``, ``.pdf`` and ``.png``, and the table that is drawn as ``<name>.csv``.
 
     The same results give the same bytes: no dates, no random identifiers.
 
@@ -147,10 +159,12 @@ def save(
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for figure in figures:
-        drawing = draw(results, figure, looks)
-        for suffix in ("svg", "pdf"):
+        drawing, table = _drawn(results, figure, looks)
+        files = {suffix: content(drawing, suffix, figure.name) for suffix in SEALED}
+        files["csv"] = table.to_csv(index=False, lineterminator="\n").encode()
+        for suffix in FORMATS:
             path = folder / f"{figure.name}.{suffix}"
-            write(path, content(drawing, suffix, figure.name))
+            write(path, files[suffix])
             paths.append(path)
     return paths
 
@@ -162,11 +176,13 @@ def content(drawing: Drawing, suffix: str, name: str) -> bytes:
     fields = {
         "svg": ("Date", "Creator", "Format", "Type"),
         "pdf": ("CreationDate", "Creator", "Producer"),
+        "png": ("Software",),
     }
+    lines = {"svg": MARKUP, "pdf": PDF, "png": BINARY}
     buffer = io.BytesIO()
     with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
-        drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
-    return with_checksum(buffer.getvalue(), MARKUP if suffix == "svg" else PDF)
+        drawing.savefig(buffer, format=suffix, dpi=_DPI, metadata=dict.fromkeys(fields[suffix]))
+    return with_checksum(buffer.getvalue(), lines[suffix])
 
 
 def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:

@@ -103,8 +103,8 @@ DAMAGED = "incomplete, altered or of an earlier version: its SHA-256 differs"
 """Fault of a file whose checksum is missing or another one."""
 MADE_AGAIN = "the command that made it, such as `admmbench study`, makes it again"
 """Fix of a damaged file."""
-MARKUP, PDF, NETCDF = "<!-- sha256 {} -->\n", "%sha256 {}\n", "sha256 {}\n"
-"""Last line with the checksum, which readers skip: of a page or an SVG picture, a PDF, and a netCDF file."""
+MARKUP, PDF, BINARY = "<!-- sha256 {} -->\n", "%sha256 {}\n", "sha256 {}\n"
+"""Last line with the checksum, which readers skip: of a page or an SVG, a PDF, and a netCDF file or a PNG."""
 SEAL = "sha256"
 _CHECKSUM = re.compile(rb"sha256\W{1,4}([0-9a-f]{64})\W{0,8}\Z")
 # No line with a checksum is longer, in bytes.

@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from admmbench.files import DAMAGED, MADE_AGAIN, NETCDF, SEAL, is_whole, with_checksum
+from admmbench.files import BINARY, DAMAGED, MADE_AGAIN, SEAL, is_whole, with_checksum
 
 _log = logging.getLogger(__name__)
 # Attribute of each result: programs that change a file leave its last line out.
@@ -57,7 +57,7 @@ def content(dataset: xr.Dataset) -> bytes:
     """
     marked = dataset.assign_attrs({SEAL: _MARK})
     file = marked.to_netcdf(engine="h5netcdf", encoding=packing(dataset))
-    return with_checksum(bytes(file), NETCDF)
+    return with_checksum(bytes(file), BINARY)
 
 
 def packing(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:

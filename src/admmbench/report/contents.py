@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from admmbench.audit.findings import Audit
 from admmbench.figures import drawing
+from admmbench.figures.base import FORMATS
 from admmbench.files import read_checked, read_sealed
 from admmbench.jobs import seal
 from admmbench.report.rendering import Missing, Section
@@ -36,8 +39,15 @@ Gathered = tuple[Section | None, list[Missing]]
 """An experiment as far as it is there, None if none of its runs is; and what is missing of it."""
 
 
-def gather(folder: Path) -> Gathered:
+def gather(folder: Path, page: Path) -> Gathered:
     """Take a complete experiment from its folder; a figure that is not there is drawn when the report is made.
+
+    Parameters
+    ----------
+    folder
+        Of the experiment.
+    page
+        Where the report is written: its links to files of figures go from there.
 
     Raises
     ------
@@ -50,7 +60,17 @@ def gather(folder: Path) -> Gathered:
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
     audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
     results = seal.read(folder / "results.nc")
-    return (Section(results, experiment, drawings, looks, audits), [])
+    links = {
+        name: {
+            suffix: quote(
+                Path(os.path.relpath(path.with_suffix(f".{suffix}"), page.parent)).as_posix()
+            )
+            for suffix in FORMATS
+            if path.with_suffix(f".{suffix}").exists()
+        }
+        for name, path in paths.items()
+    }
+    return (Section(results, experiment, drawings, links, looks, audits), [])
 
 
 def gather_what_exists(folder: Path) -> Gathered:
@@ -101,7 +121,7 @@ def gather_what_exists(folder: Path) -> Gathered:
             missing.append(Missing(experiment.title, f"audit of {_named([run])}", reason))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
-    return (Section(results, experiment, drawings, looks, audits), missing)
+    return (Section(results, experiment, drawings, {}, looks, audits), missing)
 
 
 def _audit(folder: Path, name: str) -> Audit:

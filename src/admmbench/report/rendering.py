@@ -62,6 +62,8 @@ class Section:
         Its configuration: title, description, artefacts, figures.
     drawings
         Text of the SVG of each figure, by name; a figure that is not here is drawn.
+    links
+        Addresses of the files of each figure, as the page sees them, by the figure's name and the suffix.
     looks
         Of its methods, by label, as its study decided them; those that it lacks are decided for this page.
     audits
@@ -73,6 +75,7 @@ class Section:
     results: xr.Dataset
     experiment: Experiment
     drawings: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     looks: Mapping[str, Look] = field(default_factory=dict)
     audits: Sequence[tuple[Run, Audit]] = ()
     kept: xr.Dataset | None = None
@@ -268,6 +271,7 @@ def _figure(section: Section, figure: Figure, prefix: str) -> dict[str, Any]:
     return {
         "id": f"{section.name}-figure-{figure.name}",
         "svg": picture.inline(text, prefix, label),
+        "links": section.links.get(figure.name, {}),
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from admmbench.figures.base import FORMATS
 from admmbench.files import cache_folder
 from admmbench.study.address import BENCHMARK, LOG, RESULT, files_of_runs
 from admmbench.study.config import AUDITS, FIGURES, MANIFEST, Study
@@ -17,8 +18,7 @@ _OF_AN_EXPERIMENT = (
     MANIFEST,
     FIGURES,
     "results.nc",
-    "figures/*.svg",
-    "figures/*.pdf",
+    *(f"figures/*.{suffix}" for suffix in FORMATS),
     "logs/*.log",
 )
 # By the name of the audit, without suffix.
