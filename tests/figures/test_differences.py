@@ -109,6 +109,7 @@ ALIKE = {f"ObjP {number}": {0.5: 0.1 + 1e-17 * number} for number in range(12)}
         (ERRORS, {"diverged": {("ObjT", 0.5): 3}}),
         (ALIKE, {"spread": 1e-17}),
         ({f"ObjP {number}": {0.5: 0.2 + 0.01 * number} for number in range(40)}, {}),
+        ({"ObjP": {0.5: 0.1}, f"OutP {'W' * 99}": {0.5: 0.9}, "OutP+ $x$ _ ^": {0.5: 0.8}}, {}),
         ({"ObjP": {0.5: 0.1}, f"OutP {'with a long name ' * 9}": {0.5: 0.9}}, {"margin": 0.01}),
     ],
 )

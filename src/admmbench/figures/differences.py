@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT
@@ -23,10 +25,8 @@ if TYPE_CHECKING:
 
     from admmbench.figures.look import Look
 
-# In inches: the width, so that a wide page has three side by side; a letter of a label; a row; what is above and below.
-_WIDTH, _LETTER, _ROW, _TOP, _BOTTOM, _EDGE = 2.95, 0.063, 0.14, 0.22, 0.4, 0.08
-_LONGEST = 20
-"""Letters of a label."""
+# In inches: the width, so that a wide page has three side by side; the longest label; a row; what is above and below.
+_WIDTH, _LONGEST, _ROW, _TOP, _BOTTOM, _EDGE = 2.95, 1.65, 0.14, 0.22, 0.4, 0.08
 _SIZES = {"winner": 7.0, "better": 7.0, "equivalent": 5.0, "undecided": 5.0}
 """Points of the markers of methods that are not shown to be behind; one that was added and is better is a winner."""
 _BEHIND = 3.0
@@ -109,14 +109,13 @@ def draw(setting: xr.Dataset, found: Differences, looks: Mapping[str, Look]) -> 
         Of the methods, by label.
     """
     rows = found.rows
-    labels = [
-        _short(line) + MARK * old for line, old in zip(rows["line"], rows["outdated"], strict=True)
-    ]
     height = _TOP + _ROW * len(rows) + _BOTTOM
-    left = _EDGE + _LETTER * max(map(len, labels))
-    width = _WIDTH - left - 2 * _EDGE
-    place = left / _WIDTH, _BOTTOM / height, width / _WIDTH, _ROW * len(rows) / height
     with mpl.rc_context(AS_WRITTEN):
+        both = zip(rows["line"], rows["outdated"], strict=True)
+        labels = [_short(line) + MARK * old for line, old in both]
+        left = 2 * _EDGE + max(map(_width, labels))
+        width = _WIDTH - left - 2 * _EDGE
+        place = left / _WIDTH, _BOTTOM / height, width / _WIDTH, _ROW * len(rows) / height
         drawing = Drawing(figsize=(_WIDTH, height))
         panel = drawing.add_axes(place)
         _set_axis(panel, found)
@@ -192,4 +191,15 @@ def _round(value: float) -> float:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1].rstrip()}…"
+    """Cut a label that is too long; the tables of the page have it whole."""
+    cut = label
+    while _width(cut) > _LONGEST:
+        label = label[:60][:-1]
+        cut = f"{label.rstrip()}…"
+    return cut
+
+
+@cache
+def _width(label: str) -> float:
+    """Width of a label in inches."""
+    return float(TextPath((0, 0), label, size=AS_WRITTEN["ytick.labelsize"]).get_extents().x1) / 72
