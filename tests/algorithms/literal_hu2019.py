@@ -264,10 +264,10 @@ def trace_of(*args, **kwargs):
     return simulate(**specification(*args, **kwargs))
 
 
-def final(*args, rounds, **kwargs):
+def final(dataset, name, params=None, blocks=(3, 3), **others):
     """The state after the last round, and the federation."""
-    spec = RunSpec(**specification(*args, rounds=rounds, **kwargs))
-    found = play(spec, spec.dataset, rounds)
+    spec = RunSpec(**specification(dataset, name, params, blocks, **others))
+    found = play(spec, spec.dataset, spec.rounds)
     return found.state, found.federation
 
 

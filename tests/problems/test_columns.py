@@ -60,7 +60,8 @@ def test_newtons_method_does_not_go_to_and_fro(loss, rho):
     miss = special.expit(-problem.y * z)
     slope = -problem.y * (miss if loss == "logistic" else miss * special.expit(problem.y * z))
     np.testing.assert_allclose(slope - dual + rho * (z - s), 0, atol=1e-11 * (1 + rho))
-    single = problem.minimize_loss(*np.float32([s, dual]), rho, start.astype(np.float32))
+    low = [each.astype(np.float32) for each in (s, dual, start)]
+    single = problem.minimize_loss(*low[:2], rho, low[2])
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, z, rtol=1e-5, atol=1e-5 * (1 + 1 / rho))
 
