@@ -18,6 +18,7 @@ ORDER = [
     "plugins",
     "compiled",
     "sensitivity",
+    "inference",
     "privacy",
     "datasets",
     "partition",

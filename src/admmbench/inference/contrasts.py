@@ -1,0 +1,289 @@
+"""Verdicts on contrasts, which are differences and other quantities, from intervals alone: see docs/sure.md.
+
+A *setting* is one place where methods compete: a data set and a budget. Its pairs are judged on labelled arrays. A
+contrast of a claim is one estimate that should lie in a *region*: one-sided tests show that it does, and others refute
+it. Several contrasts together are shown if each of them is (intersection-union: the whole is false if one of them is,
+and that one is shown with a probability of at most its own level, so no level is corrected). They are refuted if one of
+them is: here one of several suffices, so each of k is refuted at a k-th of the level (Bonferroni). Where only some of
+them are to hold, it is the contrary: one that is shown at a k-th of its level is enough, and all must be refuted.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from admmbench.inference.intervals import LEVEL, Difference, Estimate
+
+TEST = 0.05
+"""Level of each of the two one-sided tests of equivalence; an interval of 90 %."""
+
+TAIL = (1 - LEVEL) / 2
+"""Level of other one-sided tests: one end of an interval of level `LEVEL`."""
+
+Contrast = Estimate | Difference
+
+
+class PairVerdict(StrEnum):
+    """What an interval of a difference of two methods shows, of a metric that should be low."""
+
+    EQUIVALENT = "equivalent"
+    BETTER = "better"
+    WORSE = "worse"
+    UNDECIDED = "undecided"
+
+
+class SettingVerdict(StrEnum):
+    """Where a method stands in a setting."""
+
+    WINNER = "winner"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    WORSE = "worse"
+    ALONE = "alone"
+
+
+class Decision(StrEnum):
+    """What becomes of a contrast, or of several together."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+    NOT_RUN = "not run"
+
+
+def judge_pairs(gap: xr.Dataset, margin: float) -> xr.DataArray:
+    """Judge pairs by their intervals.
+
+    Parameters
+    ----------
+    gap
+        ``lower`` and ``upper`` of the difference of a method and its rival, of a metric that should be low.
+    margin
+        Largest difference that does not matter, in the same unit.
+
+    Returns
+    -------
+    xarray.DataArray
+        Of the dims of ``gap``, with values of `PairVerdict`: equivalent if the interval lies within the margin, even if
+        it excludes 0, else better or worse if it excludes 0, else undecided; empty where there is no difference at all.
+    """
+    lower, upper = gap["lower"], gap["upper"]
+    words = xr.full_like(lower, PairVerdict.UNDECIDED, "U10")
+    words = words.where(~(lower > 0), PairVerdict.WORSE)
+    words = words.where(~(upper < 0), PairVerdict.BETTER)
+    words = words.where(~((lower >= -margin) & (upper <= margin)), PairVerdict.EQUIVALENT)
+    return words.where(gap["mean"].notnull(), "")
+
+
+def judge_setting(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
+    """Judge the methods of a setting by the verdicts of all pairs.
+
+    A method that is worse than another is out. The best group is the lowest mean among the rest, and what is equivalent
+    to it; the setting is decided if every other method is out. All pairs are covered, so that the data may choose the
+    lowest mean.
+
+    Parameters
+    ----------
+    means
+        Over ``algorithm``, perhaps of several settings; NaN for methods that do not compete.
+    verdict
+        Over ``algorithm`` and ``rival``, of the same settings, as of :func:`judge_pairs`.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm``, with values of `SettingVerdict`: ``winner`` for a method that all others are worse than,
+        ``equivalent`` for several in the best group, ``undecided`` for those among which the setting is not decided,
+        ``worse`` for the others, and empty for those that do not compete. ``alone`` for the only one that competes: it
+        beat nobody.
+    """
+    competes = means.notnull()
+    out = (verdict == PairVerdict.WORSE).any("rival") & competes
+    out &= (competes & ~out).any("algorithm")  # intervals that contradict each other say nothing
+    place = means.where(competes & ~out, np.inf).argmin("algorithm")
+    lowest = xr.DataArray(np.arange(means.sizes["algorithm"]), dims="algorithm") == place
+    group = competes & (lowest | (verdict.isel(rival=place) == PairVerdict.EQUIVALENT))
+    decided = (group | out | ~competes).all("algorithm")
+    words = xr.full_like(means, SettingVerdict.UNDECIDED, "U10").where(competes, "")
+    words = words.where(~out, SettingVerdict.WORSE)
+    words = words.where(~(group & decided), SettingVerdict.EQUIVALENT)
+    unique = group.sum("algorithm") == 1
+    words = words.where(~(group & decided & unique), SettingVerdict.WINNER)
+    return words.where(~(competes & (competes.sum("algorithm") == 1)), SettingVerdict.ALONE)
+
+
+def ranks(gap: xr.Dataset) -> xr.Dataset:
+    """Bound the rank of each method of a setting, 1 for the lowest, from the intervals of all pairs.
+
+    A method has at least as many ahead of it as are shown to be below it, and at least as many behind it as are shown
+    to be above: Klein, Wright and Wieczorek (2020), Journal of the Royal Statistical Society A 183. The ranks of all
+    methods lie within their bounds together, with the probability of the intervals.
+
+    Parameters
+    ----------
+    gap
+        ``mean``, ``lower`` and ``upper`` of the differences, over ``algorithm`` and ``rival``; NaN for pairs that do
+        not compete. The bounds are NaN as well for a pair with one seed, of which nothing is shown.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``lower`` and ``upper`` over ``algorithm``, NaN for methods that do not compete.
+    """
+    competes = gap["mean"].notnull().any("rival")
+    first = 1 + (gap["lower"] > 0).sum("rival")
+    last = competes.sum("algorithm") - (gap["upper"] < 0).sum("rival")
+    return xr.Dataset({"lower": first.where(competes), "upper": last.where(competes)})
+
+
+def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) -> xr.DataArray:
+    """Compute pseudo-values of a statistic of means, one for each seed; their t interval is about it.
+
+    They are ``n T - (n - 1) T_k``, where ``T_k`` leaves out seed ``k`` (Tukey 1958). For a statistic that is
+    linear in the values of seeds these are its values seed by seed; for others, their mean has less bias than ``T``.
+
+    Parameters
+    ----------
+    values
+        Any array with a dimension ``seed``. Seeds that lack a value do not enter.
+    statistic
+        What it makes of such an array.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``seed``; the statistic itself, for one seed.
+    """
+    whole = values.dropna("seed", how="any")
+    n = whole.sizes["seed"]
+    if n < 2:
+        return xr.DataArray([statistic(whole)] * n, dims="seed")
+    total = statistic(whole)
+    others = [statistic(whole.drop_isel(seed=k)) for k in range(n)]
+    return xr.DataArray([n * total - (n - 1) * other for other in others], dims="seed")
+
+
+_COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
+
+class Bound(NamedTuple):
+    """One-sided test of this level that a quantity lies on one side of a number."""
+
+    side: Literal[">", ">=", "<", "<="]
+    limit: float
+    level: float
+
+    def shown(self, contrast: Contrast) -> bool:
+        """Tell whether the interval with this level beyond each end lies on the side."""
+        lower, upper = contrast.interval(1 - 2 * self.level)
+        return bool(_COMPARE[self.side](lower if ">" in self.side else upper, self.limit))
+
+
+class Evidence(NamedTuple):
+    """All of several bounds together, or any of them."""
+
+    how: Literal["all", "any"]
+    bounds: tuple[Bound, ...]
+
+    def shown(self, contrast: Contrast) -> bool:
+        """Tell whether the bounds that a contrast shows are enough."""
+        enough = all if self.how == "all" else any
+        return enough(bound.shown(contrast) for bound in self.bounds)
+
+    def among(self, contrasts: int) -> Evidence:
+        """Return this evidence at levels that are corrected for so many contrasts, any of which would do."""
+        bounds = tuple(bound._replace(level=bound.level / contrasts) for bound in self.bounds)
+        return self._replace(bounds=bounds)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Region where a contrast should lie, by what shows it and what refutes it.
+
+    Attributes
+    ----------
+    shown, refuted
+        Evidence for and against.
+    relevant
+        Smallest difference that matters; one that is shown to be smaller decides nothing.
+    """
+
+    shown: Evidence
+    refuted: Evidence
+    relevant: float = 0.0
+
+    def among(self, contrasts: int, *, some: bool = False) -> Region:
+        """Return the region of one of so many contrasts, of which all are to hold, or some."""
+        if some:
+            return replace(self, shown=self.shown.among(contrasts))
+        return replace(self, refuted=self.refuted.among(contrasts))
+
+    def is_negligible(self, contrast: Contrast) -> bool:
+        """Tell whether a difference is too small to matter: above 0 all the same, or without variance."""
+        if contrast.deviation == 0:
+            return abs(contrast.value) < self.relevant
+        both = self.shown.shown(contrast) and self.refuted.shown(contrast)
+        return bool(self.relevant and both)
+
+    def judge(self, contrast: Contrast) -> Decision:
+        """Decide whether a contrast lies in the region, whose levels are those of :meth:`among`."""
+        if self.is_negligible(contrast):
+            return Decision.UNDECIDED
+        if self.refuted.shown(contrast):
+            return Decision.CONTRADICTED
+        return Decision.SUPPORTED if self.shown.shown(contrast) else Decision.UNDECIDED
+
+
+def within(centre: float, margin: float, shown: float = TEST, refuted: float = TAIL) -> Region:
+    """Make the region no farther from the centre than the margin: two one-sided tests show it (Schuirmann 1987).
+
+    Parameters
+    ----------
+    centre, margin
+        In the unit of the contrast.
+    shown, refuted
+        Levels of the one-sided tests.
+    """
+    low, high = centre - margin, centre + margin
+    return Region(
+        Evidence("all", (Bound(">=", low, shown), Bound("<=", high, shown))),
+        Evidence("any", (Bound(">", high, refuted), Bound("<", low, refuted))),
+    )
+
+
+def apart(centre: float, margin: float) -> Region:
+    """Make the region farther from the centre than the margin, the contrary of `within`."""
+    inside = within(centre, margin)
+    return Region(shown=inside.refuted, refuted=inside.shown)
+
+
+def above_zero(relevant: float) -> Region:
+    """Make the region above 0, which is refuted by less than the smallest relevant difference."""
+    return Region(
+        Evidence("all", (Bound(">", 0.0, TAIL),)),
+        Evidence("all", (Bound("<", relevant, TAIL),)),
+        relevant,
+    )
+
+
+def at_most(limit: float, refuted_above: float | None = None) -> Region:
+    """Make the region of at most the limit, which is refuted above it or another one; never, above infinity."""
+    above = limit if refuted_above is None else refuted_above
+    return Region(
+        Evidence("all", (Bound("<=", limit, TEST),)),
+        Evidence("all", (Bound(">", above, TAIL),)),
+    )
+
+
+def decide(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
+    """Return the decision on several contrasts together, all of which are to hold, or some."""
+    found = set(decisions)
+    order = [Decision.CONTRADICTED, Decision.NOT_RUN, Decision.UNDECIDED, Decision.SUPPORTED]
+    return next((each for each in (order[::-1] if some else order) if each in found), order[1])

@@ -1,0 +1,315 @@
+"""Confidence intervals: of means over seeds, of minima over runs, of their differences, and of probabilities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import betaincinv, comb, nctdtrit, stdtrit
+
+LEVEL = 0.95
+"""Confidence level of every interval that stands for itself."""
+
+ROUNDING = 1e-9
+"""Standard deviations below this part of the values count as 0: they come from the order of sums."""
+
+
+def moments(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Compute mean and standard deviation along the last axis, where NaN do not count.
+
+    Parameters
+    ----------
+    values
+        Shape (..., n).
+
+    Returns
+    -------
+    tuple of arrays
+        Mean, standard deviation with ``n - 1`` (NaN for fewer than two values, 0 below `ROUNDING`), number of values.
+    """
+    there = ~np.isnan(values)
+    n = there.sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(there, values, 0.0).sum(-1) / n
+        squares = np.where(there, values - mean[..., None], 0.0) ** 2
+        deviation = np.sqrt(squares.sum(-1) / np.where(n > 1, n - 1, np.nan))
+    largest = np.abs(values).max(-1, where=there, initial=0.0)
+    return mean, np.where(deviation <= ROUNDING * largest, 0.0, deviation), n
+
+
+def ends(
+    mean: Any, deviation: Any, n: Any, level: Any, redrawn: float = 0.0, depth: float = 0.0
+) -> tuple[Any, Any]:
+    """Compute both ends of the interval of a mean less ``depth`` standard deviations, exact for normal values.
+
+    ``(mean - theta) / (s sqrt(v))`` with ``theta = mu - depth sigma`` and ``v = 1 / n + redrawn`` is noncentral t with
+    ``n - 1`` degrees of freedom and noncentrality ``depth / sqrt(v)``; without depth, this is Student's interval.
+
+    Parameters
+    ----------
+    mean, deviation, n
+        As of :func:`moments`: numbers, arrays or labelled arrays.
+    level
+        Confidence level, in (0, 1); a number or an array.
+    redrawn
+        By how much the squared standard error exceeds ``s^2 / n``, in ``s^2``: Nadeau and Bengio (2003).
+    depth
+        Standard deviations below the mean.
+    """
+    error = np.sqrt(1 / n + redrawn)
+    tail = (1 + level) / 2
+    if depth:
+        quantiles = [nctdtrit(n - 1, depth / error, end) for end in (tail, 1 - tail)]
+    else:
+        quantiles = [quantile := stdtrit(n - 1, tail), -quantile]
+    return mean - quantiles[0] * deviation * error, mean - quantiles[1] * deviation * error
+
+
+def student(
+    values: xr.DataArray,
+    level: float | xr.DataArray = LEVEL,
+    redrawn: float = 0.0,
+    least: float | xr.DataArray = 0.0,
+) -> xr.Dataset:
+    """Compute Student's t interval of the mean over seeds; that of the paired t test, if values are differences.
+
+    Parameters
+    ----------
+    values
+        Any array with a dimension ``seed``; NaN where a run has no value.
+    level, redrawn
+        As of :func:`ends`.
+    least
+        Standard deviation that values are taken to have at least.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``, ``lower``, ``upper`` and ``deviation`` in the unit of ``values``, and ``n``. The last three numbers
+        are NaN where fewer than two seeds have a value.
+    """
+    mean, deviation, n = xr.apply_ufunc(
+        moments, values, input_core_dims=[["seed"]], output_core_dims=[[], [], []]
+    )
+    deviation = np.maximum(deviation, least)
+    lower, upper = ends(mean, deviation, n.where(n > 1), level, redrawn)
+    return xr.Dataset(
+        {"mean": mean, "lower": lower, "upper": upper, "deviation": deviation, "n": n}
+    )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over seeds less ``depth`` standard deviations.
+
+    ``depth`` is 0 for the mean itself, and :func:`normal_minimum` for the lowest of so many runs, whose expectation is
+    ``mu - depth sigma`` if the values of runs are normal.
+
+    Attributes
+    ----------
+    mean, deviation, n
+        As of :func:`moments`; a single value counts as exact, with a deviation of 0.
+    redrawn, depth
+        As of :func:`ends`.
+    """
+
+    mean: float
+    deviation: float
+    n: int
+    redrawn: float = 0.0
+    depth: float = 0.0
+
+    @classmethod
+    def of(cls, values: xr.DataArray, redrawn: float = 0.0, depth: float = 0.0) -> Self:
+        """Estimate from one value for each ``seed``; NaN and infinite ones do not count."""
+        mean, deviation, n = moments(np.where(np.isfinite(values), values, np.nan))
+        return cls(float(mean), float(deviation) if n > 1 else 0.0, int(n), redrawn, depth)
+
+    @property
+    def value(self) -> float:
+        """Return the estimate itself."""
+        return self.mean - self.depth * self.deviation
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return both ends of the interval; the estimate itself, if it is exact."""
+        if self.deviation == 0:
+            return self.value, self.value
+        low, high = ends(self.mean, self.deviation, self.n, level, self.redrawn, self.depth)
+        return float(low), float(high)
+
+    def with_seeds(self, n: int) -> Self:
+        """Return the same mean and standard deviation from ``n`` seeds."""
+        return replace(self, n=n)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference of two estimates, such as two minima over runs.
+
+    Its interval comes from theirs (Zou and Donner 2008, Statistics in Medicine 27, equation 7, "MOVER"). They count as
+    independent; methods that share seeds vary together, if at all, so that the interval is rather too wide.
+    """
+
+    first: Estimate
+    second: Estimate
+
+    @property
+    def value(self) -> float:
+        """Return the estimate itself."""
+        return self.first.value - self.second.value
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of a difference of values."""
+        return math.hypot(self.first.deviation, self.second.deviation)
+
+    @property
+    def n(self) -> int:
+        """Return the number of seeds that both have."""
+        return min(self.first.n, self.second.n)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return both ends of the interval."""
+        (low, high), (other_low, other_high) = (
+            estimate.interval(level) for estimate in (self.first, self.second)
+        )
+        below = math.hypot(self.first.value - low, other_high - self.second.value)
+        above = math.hypot(high - self.first.value, self.second.value - other_low)
+        return self.value - below, self.value + above
+
+    def with_seeds(self, n: int) -> Self:
+        """Return the same means and standard deviations from ``n`` seeds."""
+        return replace(self, first=self.first.with_seeds(n), second=self.second.with_seeds(n))
+
+
+def lowest(values: xr.DataArray, of: int) -> float:
+    """Average the lowest value of ``of`` runs over all choices of so many.
+
+    The minimum falls as runs are added, so it is that of exactly as many as a paper has; of more runs, their minima are
+    averaged.
+
+    Parameters
+    ----------
+    values
+        One number for each ``seed``; NaN where a run has none.
+    of
+        Number of runs; with fewer values, the minimum of those at hand.
+
+    Returns
+    -------
+    float
+        Same unit; NaN without any value.
+    """
+    ascending = np.sort(values.values[np.isfinite(values.values)])
+    n = len(ascending)
+    if n <= of:
+        return float(ascending[0]) if n else math.nan
+    chosen = comb(np.arange(n)[::-1], of - 1) / comb(n, of)  # how often a value is the lowest
+    return float(chosen @ ascending)
+
+
+def normal_minimum(of: int) -> float:
+    """Return how far the lowest of ``of`` normal values lies below their mean on average, in standard deviations."""
+
+    def density(x: float) -> float:
+        return float(of * x * stats.norm.pdf(x) * stats.norm.cdf(x) ** (of - 1))
+
+    return float(quad(density, -12, 12)[0])
+
+
+def sampling_error(values: xr.DataArray, others: int) -> float:
+    """Return half the interval of the mean of another sample, with the standard deviation of the sample at hand.
+
+    Parameters
+    ----------
+    values
+        The sample at hand, over ``seed``.
+    others
+        Size of the other sample.
+
+    Returns
+    -------
+    float
+        ``t s / sqrt(others)`` in the unit of ``values``; NaN if fewer than two seeds have a value.
+    """
+    _, deviation, n = moments(values.values)
+    return float(stdtrit(n - 1, (1 + LEVEL) / 2) * deviation / math.sqrt(others))
+
+
+def clopper_pearson(count: Any, n: Any, level: Any) -> tuple[Any, Any]:
+    """Compute the interval of Clopper and Pearson (1934, Biometrika 26) of a probability.
+
+    Parameters
+    ----------
+    count, n
+        Events, of so many trials: numbers, arrays or labelled arrays.
+    level
+        Confidence level.
+
+    Returns
+    -------
+    tuple
+        Lower and upper ends; without trials 0 and 1.
+    """
+    tail = (1 - level) / 2
+    low = betaincinv(np.maximum(count, 1), n - count + 1, tail)
+    high = betaincinv(count + 1, np.maximum(n - count, 1), 1 - tail)
+    return np.minimum(low, count > 0), np.maximum(high, count >= n)
+
+
+def chance_of_lower(differences: xr.DataArray, level: float | xr.DataArray) -> xr.Dataset:
+    """Estimate the probability that a difference is negative at a seed.
+
+    Parameters
+    ----------
+    differences
+        Over ``seed`` and others; NaN where one of two methods was not run.
+    level
+        Of each interval.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``: the part of the seeds, differences of 0 half. ``lower`` and ``upper``: the interval of
+        :func:`clopper_pearson`, with differences of 0 counted as positive and as negative. NaN without seeds.
+    """
+    n = differences.notnull().sum("seed")
+    below, tied = (differences < 0).sum("seed"), (differences == 0).sum("seed")
+    lower, _ = clopper_pearson(below, n, level)
+    _, upper = clopper_pearson(below + tied, n, level)
+    found = xr.Dataset({"mean": (below + tied / 2) / n.clip(1), "lower": lower, "upper": upper})
+    return found.where(n > 0)
+
+
+def half_width_over_records(mistakes: xr.DataArray, level: float | xr.DataArray) -> xr.DataArray:
+    """Compute half the interval of the difference of two errors over test records drawn like those at hand.
+
+    Each record has the part of the seeds at which a method is wrong; a difference of two methods is the mean over
+    records of the differences of these parts, which has Student's interval. What seeds draw widens it a little.
+
+    Parameters
+    ----------
+    mistakes
+        Over ``algorithm`` and ``record``: parts of the seeds, 0 to 1.
+    level
+        Of each interval.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm`` and ``rival``.
+    """
+    n = mistakes.sizes["record"]
+    parts = mistakes.transpose("algorithm", "record")
+    shared = np.atleast_2d(np.cov(parts.values))
+    own = np.diag(shared)
+    error = np.sqrt(np.maximum(own[:, None] + own[None] - 2 * shared, 0) / n)
+    labels = parts["algorithm"].values
+    coords = {"algorithm": labels, "rival": labels}
+    return xr.DataArray(error, coords, ("algorithm", "rival")) * stdtrit(n - 1, (1 + level) / 2)
