@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from admmbench.claims import estimates
-from admmbench.results import statistics
+from admmbench.inference.intervals import LEVEL
 
 Judgement = Literal["supported", "contradicted", "undecided", "not run"]
 
@@ -43,7 +43,7 @@ MOST = 1000
 TEST = 0.05
 """Level of each of the two one-sided tests of equivalence; an interval of 90 %."""
 
-TAIL = (1 - statistics.LEVEL) / 2
+TAIL = (1 - LEVEL) / 2
 """Level of other one-sided tests: one end of the report's intervals."""
 
 _COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import comb, nctdtrit, stdtrit
 
-from admmbench.results import statistics
+from admmbench.inference.intervals import LEVEL, ROUNDING
 
 
 def lowest(values: xr.DataArray, of: int) -> float:
@@ -65,7 +65,7 @@ def sampling_error(values: xr.DataArray, others: int) -> float:
     n = int(values.notnull().sum())
     if n < 2:
         return math.nan
-    quantile = stdtrit(n - 1, (1 + statistics.LEVEL) / 2)
+    quantile = stdtrit(n - 1, (1 + LEVEL) / 2)
     return float(quantile * values.std(ddof=1) / math.sqrt(others))
 
 
@@ -92,7 +92,7 @@ class Estimate:
     n
         Number of seeds.
     redrawn
-        As in :func:`admmbench.results.statistics.interval`.
+        As in :func:`admmbench.inference.intervals.student`.
     depth
         Standard deviations below the mean.
     """
@@ -110,7 +110,7 @@ class Estimate:
         if not len(finite):
             return cls(math.nan, 0.0, 0, redrawn, depth)
         sd = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
-        agree = sd <= statistics.ROUNDING * float(np.abs(finite).max())
+        agree = sd <= ROUNDING * float(np.abs(finite).max())
         return cls(float(finite.mean()), 0.0 if agree else sd, len(finite), redrawn, depth)
 
     @property

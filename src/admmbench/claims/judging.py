@@ -43,6 +43,7 @@ from admmbench.claims.estimates import (
     sampling_error,
 )
 from admmbench.claims.selection import Selection, Verdict
+from admmbench.inference.intervals import LEVEL, ROUNDING
 from admmbench.results import statistics
 from admmbench.results.wording import at, confidence, percent, quantity, short
 
@@ -104,7 +105,7 @@ def _judge_value(claim: Value, runs: Selection) -> Verdict:
     elif claim.over:
         values = values / runs.at(claim.over, claim.epsilon)
     own = values
-    values = own if other is None else statistics.difference(own, other)
+    values = own if other is None else own - other
     if claim.over_seeds == "best":
         of = claim.requires.seeds if claim.requires else values.sizes["seed"]
         number, estimate = _of_the_best(own, other, of, runs.redrawn)
@@ -171,7 +172,7 @@ def _judge_order(claim: Order, runs: Selection) -> Verdict:
 def _ordered(claim: Order, runs: Selection, low: str, high: str, epsilon: float) -> Part:
     """One comparison of an order: the better method must not have lost a run."""
     smallest = claim.smallest(runs.mean(low, epsilon), runs.mean(high, epsilon))
-    gap = statistics.difference(runs.at(high, epsilon), runs.at(low, epsilon))
+    gap = runs.at(high, epsilon) - runs.at(low, epsilon)
     return runs.part(
         at(f"{high} − {low}", epsilon),
         above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}"),
@@ -208,14 +209,14 @@ def _judge_close(claim: Close, runs: Selection) -> Verdict:
             within(0, claim.tolerance, f"within {limit} of 0")
             if near
             else apart(0, claim.tolerance, f"farther than {limit} from 0"),
-            statistics.difference(runs.at(*one), runs.at(*reference)),
+            runs.at(*one) - runs.at(*reference),
             needs=[one, reference] if near else [reference],
             beside=[] if near else [one],
         )
 
     parts = [distance(label) for label in (claim.algorithm, *claim.others)]
     ours = [f"{part.name} {runs.gap(part.estimate.value, signed=True)}" for part in parts]
-    others = f", and the others lie outside of it at {confidence(statistics.LEVEL)}"
+    others = f", and the others lie outside of it at {confidence(LEVEL)}"
     return runs.verdict(
         parts,
         f"{parts[0].name} is {runs.gap(parts[0].estimate.value, signed=True)}"
@@ -275,7 +276,7 @@ def _falling(claim: Trend, runs: Selection, label: str, epsilons: list[float]) -
     steps = list(itertools.pairwise(epsilons)) if len(epsilons) > 2 else []
     for first, last in [(epsilons[0], epsilons[-1]), *steps]:
         falls = (first, last) not in steps
-        change = statistics.difference(runs.at(label, first), runs.at(label, last))
+        change = runs.at(label, first) - runs.at(label, last)
         yield runs.part(
             f"The {'fall' if falls else 'rise'} of {label} from ε = {short(first)} to {short(last)}",
             above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}")
@@ -361,7 +362,7 @@ def _bounded(
     """One round of a bound: left less right side, with the largest constants; with the smallest it must be below."""
     excess, estimate = left - right, None
     if claim.each_run:
-        worst = float((excess - statistics.ROUNDING * np.abs(right)).max("seed"))
+        worst = float((excess - ROUNDING * np.abs(right)).max("seed"))
         estimate = Estimate(worst, 0.0, int(excess.notnull().sum()))
     room = float((right - least).max("seed"))
     return runs.part(
@@ -430,14 +431,14 @@ def _bounds(part: Part, show: Callable[..., str]) -> str:
     """Write the interval of the report's level."""
     if not part.is_random:
         return "all seeds agree" if part.estimate.n > 1 else "none from one seed"
-    return show(*part.estimate.bounds(statistics.LEVEL))
+    return show(*part.estimate.bounds(LEVEL))
 
 
 def _both(part: Part, show: Callable[..., str]) -> str:
     """Write the intervals that refute and show equivalence."""
     if not part.is_random:
         return _bounds(part, show)
-    levels = statistics.LEVEL, 1 - 2 * TEST
+    levels = LEVEL, 1 - 2 * TEST
     return "\n".join(
         f"{confidence(level)}: {show(*part.estimate.bounds(level))}" for level in levels
     )

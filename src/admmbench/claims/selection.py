@@ -22,6 +22,7 @@ from admmbench.claims.decisions import (
 from admmbench.claims.estimates import Difference, Estimate
 from admmbench.claims.requirements import Selected, named
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.inference.intervals import LEVEL
 from admmbench.results import statistics
 from admmbench.results.wording import at, confidence, quantity
 from admmbench.validation import Strict
@@ -275,7 +276,7 @@ def _reason(
             text += ", too small to be "
         elif outcome == "undecided":
             text += ", which may or may not be "
-        elif first.is_random and level != statistics.LEVEL:  # the table has the others
+        elif first.is_random and level != LEVEL:  # the table has the others
             text += f" ({confidence(level)} interval {show(*first.estimate.bounds(level))}), not "
         else:
             text += ", not "
