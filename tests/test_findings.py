@@ -24,8 +24,10 @@ from admmbench.claims.selection import Verdict
 from admmbench.claims.verdicts import evaluate
 from admmbench.files.core_yaml import read_yaml
 from admmbench.frames.outcomes import Outcome
+from admmbench.inference.intervals import student
+from admmbench.inference.levels import TOGETHER
 from admmbench.privacy import Ledger, Privacy, Release
-from admmbench.results import deciding, reference, statistics, who_wins
+from admmbench.results import reference, statistics, who_wins
 from admmbench.results.wording import about
 from admmbench.study.config import labels
 from admmbench.tuning.settings import TuningSettings
@@ -206,7 +208,7 @@ def verdicts_of(*names: str) -> set[str]:
 
 def lower(first: xr.DataArray, second: xr.DataArray, redrawn: float = 0.0) -> bool:
     """Say whether the first values are shown to be lower than the second: the 95 % interval of the difference is."""
-    return bool(statistics.interval(first - second, redrawn=redrawn)["upper"] < 0)
+    return bool(student(first - second, redrawn=redrawn)["upper"] < 0)
 
 
 def falls(values: Iterable[float]) -> bool:
@@ -414,7 +416,7 @@ def apart(study: str, first: str, second: str, epsilon: float) -> tuple[float, f
 
 
 def stands(study: str, epsilon: float, *how: str) -> set[str]:
-    """Methods that stand so, see `admmbench.results.deciding.standing`."""
+    """Methods that stand so, see `admmbench.inference.contrasts.judge_setting`."""
     own = cell(study, epsilon)
     return {str(each) for each in own["algorithm"].values[own["standing"].isin(how).values]}
 
@@ -503,7 +505,7 @@ def equal_privacy(page: Section) -> None:
         of_four[-1],
         word(statistics.looks(results(adult))[0]),
         results(adult).sizes["seed"],
-        100 * deciding.TOGETHER,
+        100 * TOGETHER,
         comparison(*EQUAL).attrs["comparisons"],
         word(len(statistics.looks(results(adult)))),
         holds=set(seeds_on(femnist, 4).values()) == {10, results(femnist).sizes["seed"]}
@@ -1551,9 +1553,7 @@ def mnist_at_scale(page: Section) -> None:
 
     def behind(label: str, epsilon: float) -> xr.Dataset:
         """Say how far a method with noise for the worst case is behind OutP."""
-        return statistics.interval(
-            runs(worst, label, epsilon) - runs(r21, "OutP", epsilon, seeds=seeds)
-        )
+        return student(runs(worst, label, epsilon) - runs(r21, "OutP", epsilon, seeds=seeds))
 
     trust, plain = behind("ObjT", 0.05), behind("ObjP", 0.05)
     page.says(
@@ -1705,7 +1705,7 @@ def femnist_at_scale(page: Section) -> None:
         holds=falls(mean(study, label, 1) for label in ("ObjP", "OutP", "ObjT")),
     )
     end, overall = (
-        statistics.interval(runs(study, "ObjT", 0.05, how=how) - runs(study, "ObjP", 0.05, how=how))
+        student(runs(study, "ObjT", 0.05, how=how) - runs(study, "ObjP", 0.05, how=how))
         for how in ("final", "average")
     )
     page.says(
@@ -1963,7 +1963,7 @@ def huang2019(page: Section) -> None:
     )
     agents = {number: f"n = {number}" for number in (10, 20, 50, 100, 200, 500)}
     steps = {
-        (study, epsilon, low): statistics.interval(
+        (study, epsilon, low): student(
             runs(study, agents[high], epsilon) - runs(study, agents[low], epsilon),
             redrawn=redrawn,
         )

@@ -17,6 +17,7 @@ import pytest
 import xarray as xr
 
 from admmbench.figures import Figure, drawing, look
+from admmbench.inference.intervals import student
 from admmbench.report import explore, rendering
 from admmbench.results import reference, statistics
 from tests.made import ERRORS, INF, build, described, totals
@@ -230,7 +231,7 @@ def test_statistics_of_the_browser_are_those_of_the_tables(tab, page, results):
     rows = table(tab, "explore-first-test_error-0.1.csv")
     values = 100 * results[0]["test_error"]
     band = statistics.band(values)
-    interval = statistics.interval(values, redrawn=777 / 3000)
+    interval = student(values, redrawn=777 / 3000)
     labels = {row["method"] for row in rows}
     assert labels == {str(label) for label in results[0]["algorithm"].values}
     assert len(rows) == len(labels) * results[0].sizes["round"]
@@ -259,7 +260,7 @@ def test_keys_tell_the_values_that_the_tables_print(tab, page, results):
     said = tab.run("document.getElementById('explore-live').textContent")
     values = 100 * results[0]["test_error"].sel(algorithm="ObjP", epsilon=0.1).isel(round=-1)
     band = statistics.band(values)
-    interval = statistics.interval(values, redrawn=777 / 3000)
+    interval = student(values, redrawn=777 / 3000)
     mean, lower, upper = (f"{float(band[name]):.2f}" for name in ("mean", "lower", "upper"))
     ends = " to ".join(f"{float(interval[name]):.2f}" for name in ("lower", "upper"))
     assert said == (
@@ -531,7 +532,7 @@ def test_final_values_are_those_of_the_tables(tab, page, results):
     rows = {row["method"]: row for row in table(tab, "explore-first-test_error-0.1-final.csv")}
     values = 100 * statistics.final(results[0], "test_error")
     band = statistics.band(values)
-    interval = statistics.interval(values, redrawn=777 / 3000)
+    interval = student(values, redrawn=777 / 3000)
     assert set(rows) == {str(label) for label in results[0]["algorithm"].values}
     for label, row in rows.items():
         epsilon = INF if row["epsilon"] == "none" else 0.1

@@ -6,12 +6,11 @@ import json
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.claims.estimates import Estimate
+from admmbench.inference.intervals import Estimate, student
 from admmbench.report import tables
 from admmbench.results import statistics
 from admmbench.results.who_wins import compare
@@ -88,53 +87,11 @@ def test_band_without_any_run_is_nan_without_a_warning(recwarn):
     assert not recwarn
 
 
-@given(st.lists(FINITE, min_size=2, max_size=12), st.floats(0.5, 0.99))
-def test_interval_is_students(values, level):
-    got = statistics.interval(seeds(*values, np.nan), level)
-    assert got["n"] == len(values)
-    scale = stats.sem(values)
-    if scale > 1e-9:
-        low, high = stats.t.interval(level, len(values) - 1, np.mean(values), scale)
-        assert got["lower"].item() == pytest.approx(low, rel=1e-6, abs=1e-6)
-        assert got["upper"].item() == pytest.approx(high, rel=1e-6, abs=1e-6)
-
-
-def test_intervals_are_of_95_percent_if_nobody_says():
-    values = seeds(0.1, 0.4, 0.2, 0.7)
-    xr.testing.assert_equal(statistics.interval(values), statistics.interval(values, 0.95))
-
-
 def test_reductions_keep_the_unit():
     ds = build(ERRORS)
     ds["test_error"].attrs["units"] = "1"
     for how in ("final", "best", "average"):
         assert statistics.reduce(ds, "test_error", how).attrs["units"] == "1"
-
-
-def test_interval_of_one_seed_is_undefined():
-    got = statistics.interval(seeds(0.3))
-    assert got["mean"] == 0.3
-    assert np.isnan(got["lower"])
-    assert np.isnan(got["upper"])
-
-
-@given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=12))
-def test_interval_of_a_difference_is_that_of_the_paired_t_test(pairs):
-    first, second = np.array(pairs).T
-    got = statistics.interval(statistics.difference(seeds(*first), seeds(*second)), 0.9)
-    assert got["mean"].item() == pytest.approx(np.mean(first - second), abs=1e-6)
-    if np.std(first - second) > 1e-6:
-        expected = stats.ttest_rel(first, second).confidence_interval(0.9)
-        assert got["lower"].item() == pytest.approx(expected.low, rel=1e-6, abs=1e-6)
-        assert got["upper"].item() == pytest.approx(expected.high, rel=1e-6, abs=1e-6)
-
-
-def test_difference_uses_seeds_present_in_both():
-    first = seeds(1.0, 2.0, np.nan, 4.0).assign_coords(seed=[0, 1, 2, 3])
-    second = seeds(0.5, 1.0, 1.0).assign_coords(seed=[1, 2, 3])
-    got = statistics.interval(statistics.difference(first, second))
-    assert got["n"] == 2
-    assert got["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
 
 
 def test_seeds_that_redraw_train_and_test_vary_together():
@@ -147,10 +104,10 @@ def test_seeds_that_redraw_train_and_test_vary_together():
         assert statistics.redrawn(ds.assign_attrs(partition=json.dumps(partition))) == 0
     values = [0.1, 0.4, 0.2, 0.7]
     half = stats.t.ppf(0.95, 3) * np.std(values, ddof=1) * np.sqrt(1 / 4 + ratio)
-    found = statistics.interval(seeds(*values), 0.9, ratio)
+    found = student(seeds(*values), 0.9, ratio)
     ends = found["lower"].item(), found["upper"].item()
     assert ends == pytest.approx((0.35 - half, 0.35 + half))
-    assert Estimate.of(seeds(*values), ratio).bounds(0.9) == pytest.approx(ends)
+    assert Estimate.of(seeds(*values), ratio).interval(0.9) == pytest.approx(ends)
 
 
 def test_rivals_have_equal_totals_with_a_guarantee_or_no_budget_at_all():

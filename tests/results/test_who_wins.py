@@ -10,8 +10,10 @@ import xarray as xr
 from scipy import stats
 
 from admmbench.frames.outcomes import Outcome
+from admmbench.inference.contrasts import equivalent
+from admmbench.inference.intervals import Estimate
+from admmbench.inference.power import seeds_needed
 from admmbench.report import answer
-from admmbench.results import deciding
 from admmbench.results.who_wins import compare, lead, marks, mean_ranks, names, standings
 from admmbench.results.wording import listed
 from tests.made import INF, build, totals
@@ -348,7 +350,8 @@ def test_a_few_seeds_that_agree_by_chance_decide_nothing():
     assert own["difference_upper"] - own["difference"] == pytest.approx(half)
     assert (found["standing"] == "undecided").all()
     # Nor is it forecast that they do.
-    assert found["seeds"] == deciding.seeds_needed(1e-4, 0.5e-4, 0.0, float(found["level"])) > 2
+    pair = Estimate(1e-4, 0.5e-4, 2), equivalent(0.0, float(found["level"]))
+    assert found["seeds"] == seeds_needed([pair]) > 2
     same = study({"ObjP": [0.25] * 3, "ObjT": [0.25] * 3})
     assert compare([same]).isel(cell=0)["seeds"] == np.inf
 

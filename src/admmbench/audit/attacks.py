@@ -12,6 +12,7 @@ from admmbench.audit.levels import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
 from admmbench.audit.worlds import Pair, Played, Run, innermost
 from admmbench.frames.base import Array
+from admmbench.inference.intervals import clopper_pearson
 from admmbench.privacy import Ledger
 from admmbench.privacy.curves import curve
 from admmbench.problems.rows import BoundRows
@@ -225,14 +226,7 @@ def _both_rates(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Intervals of both rates, which hold together."""
     of_each = 1 - (1 - level) / 2
-    return _interval(np.asarray(hits), n, of_each), _interval(np.asarray(alarms), n_other, of_each)
-
-
-def _interval(count: Array, n: int, level: float) -> tuple[Array, Array]:
-    """Clopper-Pearson interval of a rate, without its ends at 0 and 1 where these have the count."""
-    from scipy.stats import beta
-
-    tail = (1 - level) / 2
-    low = np.where(count == 0, 0.0, beta.ppf(tail, np.maximum(count, 1), n - count + 1))
-    high = np.where(count == n, 1.0, beta.ppf(1 - tail, count + 1, np.maximum(n - count, 1)))
-    return low, high
+    return (
+        clopper_pearson(np.asarray(hits), n, of_each),
+        clopper_pearson(np.asarray(alarms), n_other, of_each),
+    )

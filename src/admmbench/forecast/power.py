@@ -12,8 +12,9 @@ from rich.table import Table
 
 from admmbench.forecast.cost import Machine
 from admmbench.forecast.plan import core_seconds
+from admmbench.inference import power as inference
 from admmbench.jobs import seal
-from admmbench.results import deciding, reference
+from admmbench.results import reference
 from admmbench.results.aggregate import with_decision
 from admmbench.results.who_wins import compare
 from admmbench.results.wording import about, budget, number, proper
@@ -97,7 +98,7 @@ def difference_shown(cell: xr.Dataset, n: int) -> float:
     Returns
     -------
     float
-        In the unit of the metric, see `admmbench.results.deciding.difference_shown`; of all pairs with the lowest mean
+        In the unit of the metric, see `admmbench.inference.power.difference_shown`; of all pairs with the lowest mean
         where one method is left. NaN with fewer than two seeds, and where all methods lost runs.
     """
     if not cell["lowest"].item():
@@ -106,7 +107,7 @@ def difference_shown(cell: xr.Dataset, n: int) -> float:
     others = (spreads["algorithm"] != cell["lowest"]) & (cell["added"] == "")
     running = others & cell["standing"].isin(["equivalent", "undecided"])
     spread = spreads.where(running if running.any() else others).median().item()
-    return deciding.difference_shown(spread, n, float(cell["level"]), float(cell["redrawn"]))
+    return inference.difference_shown(spread, n, float(cell["level"]), float(cell["redrawn"]))
 
 
 def _results(study: Study) -> Iterator[xr.Dataset]:

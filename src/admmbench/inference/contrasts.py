@@ -241,20 +241,29 @@ class Region:
         return Decision.SUPPORTED if self.shown.shown(contrast) else Decision.UNDECIDED
 
 
-def within(centre: float, margin: float, shown: float = TEST, refuted: float = TAIL) -> Region:
-    """Make the region no farther from the centre than the margin: two one-sided tests show it (Schuirmann 1987).
+def within(centre: float, margin: float) -> Region:
+    """Make the region no farther from the centre than the margin: two one-sided tests show it (Schuirmann 1987)."""
+    low, high = centre - margin, centre + margin
+    return Region(
+        Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
+        Evidence("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
+    )
+
+
+def equivalent(margin: float, level: float) -> Region:
+    """Make the region in which two methods are equivalent; as in `judge_pairs`, any difference from 0 refutes it.
 
     Parameters
     ----------
-    centre, margin
-        In the unit of the contrast.
-    shown, refuted
-        Levels of the one-sided tests.
+    margin
+        Largest difference that does not matter.
+    level
+        Of the interval that judges the pair.
     """
-    low, high = centre - margin, centre + margin
+    tail = (1 - level) / 2
     return Region(
-        Evidence("all", (Bound(">=", low, shown), Bound("<=", high, shown))),
-        Evidence("any", (Bound(">", high, refuted), Bound("<", low, refuted))),
+        Evidence("all", (Bound(">=", -margin, tail), Bound("<=", margin, tail))),
+        Evidence("any", (Bound(">", 0.0, tail), Bound("<", 0.0, tail))),
     )
 
 

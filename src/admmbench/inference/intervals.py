@@ -242,7 +242,7 @@ def sampling_error(values: xr.DataArray, others: int) -> float:
     return float(stdtrit(n - 1, (1 + LEVEL) / 2) * deviation / math.sqrt(others))
 
 
-def clopper_pearson(count: Any, n: Any, level: Any) -> tuple[Any, Any]:
+def clopper_pearson(count: Any, n: Any, level: Any, most: Any = None) -> tuple[Any, Any]:
     """Compute the interval of Clopper and Pearson (1934, Biometrika 26) of a probability.
 
     Parameters
@@ -251,16 +251,19 @@ def clopper_pearson(count: Any, n: Any, level: Any) -> tuple[Any, Any]:
         Events, of so many trials: numbers, arrays or labelled arrays.
     level
         Confidence level.
+    most
+        Events with those that are in doubt, for the upper end; as many, if None.
 
     Returns
     -------
     tuple
         Lower and upper ends; without trials 0 and 1.
     """
+    most = count if most is None else most
     tail = (1 - level) / 2
     low = betaincinv(np.maximum(count, 1), n - count + 1, tail)
-    high = betaincinv(count + 1, np.maximum(n - count, 1), 1 - tail)
-    return np.minimum(low, count > 0), np.maximum(high, count >= n)
+    high = betaincinv(most + 1, np.maximum(n - most, 1), 1 - tail)
+    return np.minimum(low, count > 0), np.maximum(high, most >= n)
 
 
 def chance_of_lower(differences: xr.DataArray, level: float | xr.DataArray) -> xr.Dataset:
@@ -281,8 +284,7 @@ def chance_of_lower(differences: xr.DataArray, level: float | xr.DataArray) -> x
     """
     n = differences.notnull().sum("seed")
     below, tied = (differences < 0).sum("seed"), (differences == 0).sum("seed")
-    lower, _ = clopper_pearson(below, n, level)
-    _, upper = clopper_pearson(below + tied, n, level)
+    lower, upper = clopper_pearson(below, n, level, below + tied)
     found = xr.Dataset({"mean": (below + tied / 2) / n.clip(1), "lower": lower, "upper": upper})
     return found.where(n > 0)
 

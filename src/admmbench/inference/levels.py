@@ -24,6 +24,11 @@ TOGETHER = 1 - (1 - SET_ASIDE) * ERROR
 """Level at which the intervals of a study hold together, without methods that were added later."""
 
 
+def bonferroni(level: float, intervals: int) -> float:
+    """Return the level of each of so many intervals that hold together at a level."""
+    return 1 - (1 - level) / max(intervals, 1)
+
+
 def level_of_pairs(pairs: int, settings: int, analyses: int) -> float:
     """Return the level of one interval, such that all of a study hold together at `TOGETHER` (Bonferroni).
 
@@ -36,7 +41,7 @@ def level_of_pairs(pairs: int, settings: int, analyses: int) -> float:
     analyses
         At which the setting is judged, also those to come.
     """
-    return 1 - (1 - TOGETHER) / (max(pairs, 1) * settings * analyses)
+    return bonferroni(TOGETHER, max(pairs, 1) * settings * analyses)
 
 
 def level_of_added(turn: int, stated: int, settings: int, analyses: int) -> float:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from admmbench.inference.intervals import LEVEL, ROUNDING
+from admmbench.inference.levels import TOGETHER
 from admmbench.report import picture
-from admmbench.results import deciding, reference, statistics
+from admmbench.results import reference
 from admmbench.results.who_wins import marks, mean_ranks, names
 from admmbench.results.wording import (
     about,
@@ -159,11 +161,11 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
     return {
         "Budgets": f"ε of the whole run, at δ = {each(lambda cell: given(float(cell['delta'])))}",
         "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
-        "Errors": f"{each(measure)}: mean over {each(_seeds)} [{confidence(statistics.LEVEL)} interval of this "
+        "Errors": f"{each(measure)}: mean over {each(_seeds)} [{confidence(LEVEL)} interval of this "
         "mean]",
         "Margin": each(_margin),
         "Differences": "paired by seed; of percentages in percentage points. Their intervals hold together at "
-        f"{confidence(deciding.TOGETHER)} for all {int(comparison.attrs['comparisons']):,} pairs of methods of all "
+        f"{confidence(TOGETHER)} for all {int(comparison.attrs['comparisons']):,} pairs of methods of all "
         f"rows, and for all looks ({looks}), because results decide which pairs are shown (Bonferroni)",
         **_fact_of_added(comparison),
     }
@@ -174,7 +176,7 @@ def _fact_of_added(comparison: xr.Dataset) -> dict[str, str]:
         return {}
     return {
         "Added later": f"{together(added)}: compared with all other methods of a row, whose verdicts do not depend on "
-        f"it. These intervals and those of all pairs hold together at {confidence(statistics.LEVEL)}"
+        f"it. These intervals and those of all pairs hold together at {confidence(LEVEL)}"
     }
 
 
@@ -364,7 +366,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
             float(cell["constant"]), cell["fraction"], str(cell["units"].item())
         ),
         # Up to rounding: a method may predict the constant, too.
-        "no_better": bool(cell["mean"].min() >= cell["constant"] * (1 - statistics.ROUNDING)),
+        "no_better": bool(cell["mean"].min() >= cell["constant"] * (1 - ROUNDING)),
     }
 
 
@@ -529,7 +531,7 @@ def _interval(values: xr.Dataset, centre: str, lower: str, upper: str) -> str:
     ends = float(values[lower]), float(values[upper])
     if math.isnan(ends[0]):
         return text
-    if math.isclose(*ends, rel_tol=statistics.ROUNDING):
+    if math.isclose(*ends, rel_tol=ROUNDING):
         return f"{text}, the same for all seeds"
     return f"{text} [{_number(values, lower)} to {_number(values, upper)}]"
 

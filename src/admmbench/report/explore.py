@@ -23,6 +23,7 @@ from admmbench.figures import Figure
 from admmbench.figures.look import Look
 from admmbench.figures.tidy import COURSES
 from admmbench.frames.outcomes import SUCCESSFUL
+from admmbench.inference.intervals import LEVEL
 from admmbench.results import reference, statistics
 from admmbench.results.wording import data_of, given, proper
 
@@ -75,10 +76,10 @@ def content(
             for each in experiments
         ],
         "few": statistics.FEW_SEEDS,
-        "level": statistics.LEVEL,
+        "level": LEVEL,
         "percentiles": statistics.PERCENTILES,
         # Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom.
-        "t": stdtrit(range(1, most + 1), (1 + statistics.LEVEL) / 2).tolist(),
+        "t": stdtrit(range(1, most + 1), (1 + LEVEL) / 2).tolist(),
     }
     return {
         "experiments": [

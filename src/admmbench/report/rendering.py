@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
 from admmbench.figures import Figure, drawing, look
+from admmbench.inference.intervals import LEVEL
+from admmbench.inference.levels import TOGETHER
 from admmbench.report import answer, explore, picture, standings, tables
 from admmbench.report.environment import TEMPLATES
-from admmbench.results import deciding, reference, statistics
+from admmbench.results import reference
 from admmbench.results.who_wins import compare
 from admmbench.results.wording import confidence, listed, proper
 from admmbench.tuning.outdated import outdated
@@ -143,8 +145,8 @@ def render(
         references={v.claim.id: v for v in references if v.verdict != "not run"},
         here=here,
         symbols=SYMBOLS,
-        level=confidence(statistics.LEVEL),
-        together=confidence(deciding.TOGETHER),
+        level=confidence(LEVEL),
+        together=confidence(TOGETHER),
         explore=explore.content(experiments, looks),
     )
 

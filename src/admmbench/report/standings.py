@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from admmbench.inference.intervals import ROUNDING
 from admmbench.report.answer import MOST_NAMED, cells, measure, row
 from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, lead
@@ -75,7 +76,7 @@ def _only(cell: xr.Dataset, left: str) -> str:
         return "lowest of one seed"
     gap = cell.sel(algorithm=runner_up, rival=str(cell["lowest"].item()))
     behind, low, high = (float(gap[f"difference{end}"]) for end in ("", "_lower", "_upper"))
-    same = behind > 0 and high - low <= statistics.ROUNDING * behind
+    same = behind > 0 and high - low <= ROUNDING * behind
     return "lowest, the same for all seeds" if same else ""
 
 

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
     text: str
     standing: str = ""
-    """How its method stands, see `admmbench.results.deciding.standing`: winners are bold, those beside them tinted."""
+    """Verdict on its method, see `admmbench.inference.contrasts.judge_setting`: winners bold, the best group tinted."""
     note: str = ""
     """Small print."""
     lost: str = ""

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
+from admmbench.inference import intervals, levels
 from admmbench.results import statistics, wording
 
 ROUNDING = 1e-5
@@ -85,7 +86,7 @@ def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     identical = same & (equal | ~ran).all("seed")
     rounded = (largest <= _rounding(first, ends[0])) & ~lost_apart
     still_open = ran.any("seed") & ~identical & ~rounded
-    between = statistics.interval(gap, 1 - (1 - statistics.LEVEL) / max(int(still_open.sum()), 1))
+    between = intervals.student(gap, levels.bonferroni(intervals.LEVEL, int(still_open.sum())))
     tests = {
         "": ~ran.any("seed"),
         "identical": identical,
@@ -116,7 +117,7 @@ def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
 def _rounding(results: xr.Dataset, ends: xr.DataArray) -> xr.DataArray | float:
     """Return the largest difference that rounding explains."""
     if statistics.is_fraction(results) and results.attrs["n_test"]:
-        return FLIPPED / float(results.attrs["n_test"]) + statistics.ROUNDING
+        return FLIPPED / float(results.attrs["n_test"]) + intervals.ROUNDING
     return ROUNDING * abs(ends).max("seed")
 
 

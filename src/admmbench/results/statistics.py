@@ -15,20 +15,14 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import xarray as xr
-from scipy.special import stdtrit
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.inference.intervals import ROUNDING
 from admmbench.results.kinship import with_kinship
 
 Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 Reduction = Literal["final", "best", "average"]
 """How one run becomes one number: last round, lowest of all rounds, mean over rounds."""
-
-LEVEL = 0.95
-"""Confidence level of every interval of the report."""
-
-ROUNDING = 1e-9
-"""Standard deviations below this part of the values count as 0: they come from the order of sums."""
 
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
@@ -138,7 +132,7 @@ def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
         ``final`` takes the value of the last evaluated round. ``best`` and ``average`` take the lowest and the mean of
         all evaluated rounds but the start. For a test error, ``best`` selects the round on the test set: it is a bound
         on what early stopping could reach, not an estimate of it. The "best testing error among the 10 runs" of
-        ryu2022 (section IV-A) is something else, the minimum over runs; see :func:`admmbench.claims.estimates.lowest`.
+        ryu2022 (section IV-A) is something else, the minimum over runs: :func:`admmbench.inference.intervals.lowest`.
 
     Returns
     -------
@@ -249,59 +243,6 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
         return xr.DataArray(0.0)
     one = same_for_all_seeds(final(ds, "train_loss").reset_coords(drop=True))
     return ~(one & _of_rivals(one)) * (1 / (2 * ds.attrs["n_test"]))
-
-
-def interval(
-    values: xr.DataArray,
-    level: float | xr.DataArray = LEVEL,
-    redrawn: float = 0.0,
-    least: float | xr.DataArray = 0.0,
-) -> xr.Dataset:
-    """Compute Student's t interval of the mean over seeds.
-
-    Parameters
-    ----------
-    values
-        Any array with a dimension ``seed``; NaN where a run has no value.
-    level
-        Confidence level, in (0, 1).
-    redrawn
-        What :func:`redrawn` gives: by how much the squared standard error exceeds ``s^2 / n``, in ``s^2``.
-    least
-        Least standard deviation, see :func:`resolution`.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``mean``, ``lower``, ``upper`` in the unit of ``values``, and ``n``. The bounds are NaN
-        where fewer than two seeds have a value.
-    """
-    n = values.notnull().sum("seed")
-    several = n.where(n > 1)
-    mean = values.mean("seed")
-    variance = np.maximum(((values - mean) ** 2).sum("seed") / (several - 1), least**2)
-    half = stdtrit(several - 1, (1 + level) / 2) * np.sqrt(variance * (1 / several + redrawn))
-    return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
-
-
-def difference(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
-    """Subtract two methods of one experiment seed by seed.
-
-    Seeds fix the partition of the data and the random streams, so :func:`interval` of the difference is that of the
-    paired t test.
-
-    Parameters
-    ----------
-    first, second
-        Arrays with a dimension ``seed``, same unit.
-
-    Returns
-    -------
-    xarray.DataArray
-        ``first - second`` for each seed that both have; NaN where one has no value.
-    """
-    first, second = xr.align(first, second, join="inner")
-    return first - second
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:

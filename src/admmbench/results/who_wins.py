@@ -18,7 +18,8 @@ import pandas as pd
 import xarray as xr
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
-from admmbench.results import deciding, statistics
+from admmbench.inference import contrasts, intervals, levels, power
+from admmbench.results import statistics
 from admmbench.results.reference import outdated_labels
 from admmbench.results.wording import data_of
 
@@ -43,16 +44,16 @@ _FILLS = {
 def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     """Compare methods by the final metric of their problem, in every cell with two or more rivals.
 
-    Cells are the rows of `admmbench.results.deciding`, which judges them: intervals of differences hold together at
-    `admmbench.results.deciding.TOGETHER`, for all pairs of rivals, all cells and all looks that the experiments state.
-    Pairs count whether or not runs were lost.
+    Cells are the settings of `admmbench.inference`, which judges them: intervals of differences hold together at
+    `admmbench.inference.levels.TOGETHER`, for all pairs of rivals, all cells and all interim analyses (``looks``) that
+    the experiments state. Pairs count whether or not runs were lost.
 
     Methods with the same values in every evaluated round at all seeds and budgets, such as two names of one method, are
     one rival: the first of them, or the one that was run with more seeds. Its pairs count once: nothing else in results
     changes the number of comparisons.
 
     Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the cell was
-    stated with, two at least, at the level of `admmbench.results.deciding.level_of_added`.
+    stated with, two at least, at the level of `admmbench.inference.levels.level_of_added`.
 
     A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean, does
     not compete, and is last in :func:`mean_ranks`.
@@ -76,20 +77,20 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
           with simultaneous intervals; NaN where two methods share fewer than two seeds, or were both added.
           ``deviation``: the standard deviation over seeds of this difference.
-        - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
-          `admmbench.results.deciding.standing`, empty for those that were added.
+        - ``verdict`` of each pair, see `admmbench.inference.contrasts.judge_pairs`, and ``standing`` of each method,
+          see `admmbench.inference.contrasts.judge_setting`, empty for those that were added.
         - ``added``: the verdict of each method that was added on its pair with ``lowest``, ``not compared`` where one
           of them has no mean, and empty for methods that the cell was stated with.
-        - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.results.deciding.ranks`.
+        - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.inference.contrasts.ranks`.
         - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value at a seed,
-          see `admmbench.results.deciding.chance_of_lower`.
+          see `admmbench.inference.intervals.chance_of_lower`.
         - ``reach_over_records``: half the interval of a difference over other test records, see
-          `admmbench.results.deciding.reach_over_records`; NaN where results do not say which records were wrong.
+          `admmbench.inference.intervals.half_width_over_records`; NaN where results do not say which were wrong.
         - ``outdated``: whether the results of a method are to be run again, see `admmbench.results.reference`.
         - ``control``: label of the method that others are compared with: the one that the experiment states, else
           ``lowest``.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
-        - ``seeds``: how many decide the cell, see `admmbench.results.deciding.seeds_needed`; 0 where it is decided.
+        - ``seeds``: how many decide the cell, see `admmbench.inference.power.seeds_needed`; 0 where it is decided.
         - ``level``: of one interval of two methods that the cell was stated with. ``margin`` and ``looks`` are as the
           experiment states them. ``redrawn``: see `admmbench.results.statistics.redrawn`.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
@@ -118,9 +119,9 @@ def standings(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArra
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``epsilon``, see `admmbench.results.deciding.standing`, and ``added`` of :func:`compare`;
-        empty where a method has no rival. Methods that :func:`compare` leaves out, without privacy or with budgets that
-        are not of whole runs, are judged here; their intervals hold together for this experiment.
+        Over ``algorithm`` and ``epsilon``, see `admmbench.inference.contrasts.judge_setting`, and ``added`` of
+        :func:`compare`; empty where a method has no rival. Methods that :func:`compare` leaves out, without privacy or
+        with budgets that are not of whole runs, are judged here; their intervals hold together for this experiment.
     """
     status = results["status"].isel(seed=0, drop=True)
     found = xr.full_like(status, "", "U16").reset_coords(drop=True)
@@ -229,8 +230,8 @@ def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
     cells = [cell for cell in cells if len({*cell.labels} - {*statistics.added(cell.facts)}) > 1]
     if not cells:
         return None
-    rows = max(sum(cell.pairs > 0 for cell in cells), 1)
-    parts = [_compared(cell, rows) for cell in cells]
+    settings = max(sum(cell.pairs > 0 for cell in cells), 1)
+    parts = [_compared(cell, settings) for cell in cells]
     labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
     fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
     alike = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
@@ -369,30 +370,31 @@ def _cells(results: xr.Dataset, rivals: Iterable[tuple[float, list[str]]]) -> li
     return [_Cell(facts, floor, *each) for each in found]
 
 
-def _compared(cell: _Cell, rows: int) -> xr.Dataset:
+def _compared(cell: _Cell, settings: int) -> xr.Dataset:
     """Compare the rivals of one cell of so many."""
     at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
     compared, stated = (at["algorithm"].isin(labels) for labels in (cell.labels, cell.stated))
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
-    means = statistics.interval(values, redrawn=redrawn)
+    means = intervals.student(values, redrawn=redrawn)
     values = values.where(at["algorithm"].isin(cell.rivals))
     same_as = [cell.same_as.get(str(label), str(label)) for label in at["algorithm"].values]
     control = str(at.attrs.get("control", ""))
     looks, margin = statistics.looks(at), statistics.margin(at)
-    judged = max(len(looks), 1)
-    level = deciding.level_of_pairs(cell.pairs, rows, judged)
-    pairs = statistics.difference(values, values.rename(algorithm="rival"))
-    levels = deciding.levels(cell.stated, cell.added, rows, judged).reindex_like(pairs)
-    pairs = pairs.where(levels.notnull())
+    analyses = max(len(looks), 1)
+    level = levels.level_of_pairs(cell.pairs, settings, analyses)
+    pairs = values - values.rename(algorithm="rival")
+    of_pairs = levels.levels(cell.stated, cell.added, settings, analyses).reindex_like(pairs)
+    pairs = pairs.where(of_pairs.notnull())
     least = statistics.resolution(at)
-    deviation = pairs.std("seed", ddof=1).clip(min=least)
-    gap = deciding.intervals(pairs, levels, looks, redrawn, least)
-    verdict = deciding.verdicts(gap, margin)
+    seen = intervals.student(pairs, level, redrawn, least)
+    gap = levels.intersected(pairs, of_pairs, looks, redrawn, least)
+    verdict = contrasts.judge_pairs(gap, margin)
     both = stated & stated.rename(algorithm="rival")
-    standing = deciding.standing(means["mean"].where(stated), verdict.where(both, ""))
-    rank, chance = deciding.ranks(gap.where(both)), deciding.chance_of_lower(pairs, levels)
+    standing = contrasts.judge_setting(means["mean"].where(stated), verdict.where(both, ""))
+    rank = contrasts.ranks(gap.where(both))
+    chance = intervals.chance_of_lower(pairs, of_pairs)
     ahead = means["mean"].where(stated & (standing != "worse"))
     order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
@@ -410,7 +412,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
-            "deviation": deviation,
+            "deviation": seen["deviation"],
             "verdict": verdict,
             "standing": standing,
             "added": beside.where(beside != "", "not compared").where(
@@ -419,13 +421,11 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
-            "reach_over_records": _over_records(at, values, levels),
+            "reach_over_records": _over_records(at, values, of_pairs),
             "control": cell.same_as.get(control, control) or lowest,
             "lowest": lowest,
             "runner_up": _runner_up(means["mean"].where(stated), lowest),
-            "seeds": _needed(
-                pairs.mean("seed"), deviation, verdict, standing, lowest, margin, level, redrawn
-            ),
+            "seeds": _needed(seen, verdict, standing, lowest, margin, level, redrawn),
             "level": level,
             "margin": margin,
             "looks": len(looks),
@@ -447,7 +447,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     return comparison.assign_coords(facts)
 
 
-def _over_records(at: xr.Dataset, values: xr.DataArray, levels: xr.DataArray) -> xr.DataArray:
+def _over_records(at: xr.Dataset, values: xr.DataArray, level: xr.DataArray) -> xr.DataArray:
     """Half the intervals over test records, of methods of a cell that compete by errors; NaN if results do not tell."""
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
@@ -456,12 +456,11 @@ def _over_records(at: xr.Dataset, values: xr.DataArray, levels: xr.DataArray) ->
         return pairs
     runs = at["status"].isin(SUCCESSFUL).sum("seed")
     parts = (at["mistakes"] / runs).isel(algorithm=compete.values)
-    return deciding.reach_over_records(parts, levels).reindex_like(pairs)
+    return intervals.half_width_over_records(parts, level).reindex_like(pairs)
 
 
 def _needed(
-    means: xr.DataArray,
-    deviations: xr.DataArray,
+    seen: xr.Dataset,
     verdict: xr.DataArray,
     standing: xr.DataArray,
     lowest: str,
@@ -470,12 +469,14 @@ def _needed(
     redrawn: float,
 ) -> float:
     """Seeds that decide a cell: as many as its hardest pair with the lowest mean takes."""
+    region = contrasts.equivalent(margin, level)
     found = [0.0]
     for label in map(str, standing["algorithm"].values[(standing == "undecided").values]):
         at = {"algorithm": label, "rival": lowest}
         if label != lowest and verdict.sel(at).item() in ("undecided", ""):
-            mean, spread = float(means.sel(at)), float(deviations.sel(at))
-            found.append(deciding.seeds_needed(mean, spread, margin, level, redrawn))
+            mean, deviation, n = (float(seen[name].sel(at)) for name in ("mean", "deviation", "n"))
+            pair = intervals.Estimate(mean, deviation, int(n), redrawn)
+            found.append(power.seeds_needed([(pair, region)]))
     return max(found)
 
 
@@ -485,7 +486,7 @@ def _floor(facts: xr.Dataset) -> dict[str, float | str]:
     if math.inf in facts["epsilon"].values:
         at = facts.sel(epsilon=math.inf)
         values = statistics.unlost(at, at.attrs["metric"]).where(~statistics.noisy(at))
-        means = statistics.interval(values, redrawn=statistics.redrawn(at))
+        means = intervals.student(values, redrawn=statistics.redrawn(at))
         means = means.sortby(means["mean"]).dropna("algorithm", subset=["mean"])
         if means.sizes["algorithm"]:
             best = means.isel(algorithm=0)

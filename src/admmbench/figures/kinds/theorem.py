@@ -36,9 +36,9 @@ class Theorem(Figure):
 
     def says(self, n_seeds: int) -> str:
         """See `Figure.says`."""
-        from admmbench.results import statistics
+        from admmbench.inference.intervals import LEVEL
 
-        level = wording.confidence(statistics.LEVEL)
+        level = wording.confidence(LEVEL)
         return f"Means over {n_seeds} seeds; band: {level} interval of the mean of the left side."
 
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
@@ -69,10 +69,11 @@ class Theorem(Figure):
         import numpy as np
         import pandas as pd
 
+        from admmbench.inference.intervals import student
         from admmbench.results import statistics
 
         left, right = (statistics.after_start(own[name]) for name in self.metrics)
-        x, means = left["round"].values, statistics.interval(left)
+        x, means = left["round"].values, student(left)
         slope = statistics.last_slope(left)
         end = x[x >= x[-1] / 10]
         middle = np.log(means["mean"].sel(round=end)).mean().item() - slope * np.log(end).mean()

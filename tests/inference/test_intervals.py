@@ -1,4 +1,4 @@
-"""Estimates and their intervals against numpy, scipy and simulation."""
+"""Intervals against numpy, scipy and simulation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.claims.estimates import (
+from admmbench.inference.contrasts import jackknife
+from admmbench.inference.intervals import (
     Difference,
     Estimate,
-    jackknife,
+    clopper_pearson,
     lowest,
     normal_minimum,
     sampling_error,
+    student,
 )
 from tests.made import seeds
 
@@ -53,7 +55,7 @@ def test_corrected_intervals_cover_where_seeds_share_a_pool():
         train, test = pool[orders[:, :240]], pool[orders[:, 240:]]
         errors = ((test - train.mean(1, keepdims=True)) ** 2).mean(1)
         for k, ratio in enumerate((0.0, 60 / 240)):
-            low, high = Estimate.of(seeds(*errors), ratio).bounds(0.95)
+            low, high = Estimate.of(seeds(*errors), ratio).interval(0.95)
             covered[k] += low < 1 + 1 / 240 < high
     plain, corrected = covered / 400
     assert plain < 0.85
@@ -73,25 +75,60 @@ def test_intervals_of_minima_cover():
     covered = np.zeros(2)
     for _ in range(runs):
         first, second = (Estimate.of(seeds(*rng.normal(0, sd, 10)), depth=depth) for sd in (1, 2))
-        low, high = first.bounds(0.95)
+        low, high = first.interval(0.95)
         covered[0] += low < -depth < high
-        low, high = Difference(first, second).bounds(0.95)
+        low, high = Difference(first, second).interval(0.95)
         covered[1] += low < depth < high
     assert covered / runs == pytest.approx([0.95, 0.95], abs=0.02)
 
 
-def test_the_interval_of_a_mean_is_students_and_a_minimum_without_depth_a_mean():
-    values = [0.3, 0.1, 0.7, 0.2]
-    low, high = Estimate.of(seeds(*values, np.nan)).bounds(0.9)
-    assert (low, high) == pytest.approx(
-        stats.t.interval(0.9, 3, np.mean(values), stats.sem(values))
-    )
+@given(st.lists(FINITE, min_size=2, max_size=12), st.floats(0.5, 0.99))
+def test_intervals_of_a_mean_are_students(values, level):
+    labelled, single = student(seeds(*values, np.nan), level), Estimate.of(seeds(*values, np.nan))
+    assert labelled["n"] == single.n == len(values)
+    ends = labelled["lower"].item(), labelled["upper"].item()
+    assert single.interval(level) == pytest.approx(ends, nan_ok=True)
+    scale = stats.sem(values)
+    if scale > 1e-6:
+        expected = stats.t.interval(level, len(values) - 1, np.mean(values), scale)
+        assert ends == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=12))
+def test_the_interval_of_a_difference_is_that_of_the_paired_t_test(pairs):
+    first, second = np.array(pairs).T
+    found = student(seeds(*first) - seeds(*second), 0.9)
+    assert found["mean"].item() == pytest.approx(np.mean(first - second), abs=1e-6)
+    if np.std(first - second) > 1e-5:
+        expected = stats.ttest_rel(first, second).confidence_interval(0.9)
+        ends = found["lower"].item(), found["upper"].item()
+        assert ends == pytest.approx((expected.low, expected.high), rel=1e-6, abs=1e-6)
+
+
+def test_a_difference_is_of_the_seeds_that_both_have():
+    first = seeds(1.0, 2.0, np.nan, 4.0).assign_coords(seed=[0, 1, 2, 3])
+    second = seeds(0.5, 1.0, 1.0).assign_coords(seed=[1, 2, 3])
+    found = student(first - second)
+    assert found["n"] == 2
+    assert found["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
+
+
+def test_one_seed_has_no_interval_and_seeds_that_agree_have_no_width():
+    found = student(seeds(0.3))
+    assert found["mean"] == 0.3
+    assert np.isnan(found[["lower", "upper", "deviation"]].to_array()).all()
     same = Estimate.of(seeds(0.3, 0.3, 0.3 + 1e-12))
-    assert same.sd == 0
-    assert same.bounds(0.9) == (same.value, same.value)
-    more = Estimate.of(seeds(*values)).with_seeds(100)
-    assert more.n == 100
-    assert more.value == pytest.approx(np.mean(values))
+    assert same.deviation == 0
+    assert same.interval(0.9) == (same.value, same.value)
+    assert student(seeds(0.3, 0.3), least=0.1)["deviation"] == 0.1
+
+
+@pytest.mark.parametrize("level", [0.9, 0.9999])
+def test_the_interval_of_a_probability_is_that_of_binomtest(level):
+    low, high = clopper_pearson(np.arange(8), 7, level)
+    exact = [stats.binomtest(k, 7).proportion_ci(level, method="exact") for k in range(8)]
+    np.testing.assert_allclose(low, [each.low for each in exact])
+    np.testing.assert_allclose(high, [each.high for each in exact])
 
 
 def test_pseudo_values_are_those_of_seeds_for_a_linear_statistic():

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from admmbench.results import deciding
+from admmbench.inference import levels
+from admmbench.inference.contrasts import judge_pairs, judge_setting
 
 
 class Setting(NamedTuple):
@@ -52,7 +53,7 @@ def _judge(setting: Setting, studies: int, seed: int, narrow: float) -> Said:
     labels = [f"{number}" for number in range(n_methods)]
     stated = n_methods - setting.added
     turns = {label: turn for turn, label in enumerate(labels[stated:], 1)}
-    level = deciding.levels(labels[:stated], turns, setting.rows, len(looks)).drop_vars(
+    level = levels.levels(labels[:stated], turns, setting.rows, len(looks)).drop_vars(
         ["algorithm", "rival"]
     )
     first = {"algorithm": slice(stated)}
@@ -62,16 +63,16 @@ def _judge(setting: Setting, studies: int, seed: int, narrow: float) -> Said:
     for turn, look in enumerate(looks):
         seen = values.isel(seed=slice(look))
         pairs = seen - seen.rename(algorithm="rival")
-        gap = deciding.intervals(pairs, level, looks[: turn + 1])
+        gap = levels.intersected(pairs, level, looks[: turn + 1])
         if narrow != 1:
             middle, half = gap["mean"], (gap["upper"] - gap["lower"]) / 2
             gap = gap.assign(lower=middle - narrow * half, upper=middle + narrow * half)
-        verdict = deciding.verdicts(gap, setting.margin)
+        verdict = judge_pairs(gap, setting.margin)
         wrong = (verdict == "worse") & (apart <= 0) | (verdict == "better") & (apart >= 0)
         wrong |= (verdict == "equivalent") & (abs(apart) > setting.margin)
         false_pair |= wrong.any(["algorithm", "rival", "row"]).values
         means = seen.mean("seed").isel(first)
-        standing = deciding.standing(means, verdict.isel({**first, "rival": slice(stated)}))
+        standing = judge_setting(means, verdict.isel({**first, "rival": slice(stated)}))
         words = standing.transpose("study", "row", "algorithm").values
         false_row |= (_wrong(words, truth[:stated], setting.margin) & ~over).any(axis=1)
         decided = (words == "winner") | (words == "equivalent")
