@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 from admmbench.figures import Figure
-from admmbench.privacy import NEIGHBOURS
 
 INF = float("inf")
 METHODS = {
@@ -28,7 +27,7 @@ RELEASES = {
     "objp": ("pure", "laplace"),
     "objt": ("pure", "laplace"),
 }
-CAVEATS = {"ObjPM": ["E local updates compose."], "OutP": ["The noise has σ², not σ."]}
+CAVEATS = {"ObjPM": "local_updates", "OutP": "sigma_squared"}
 
 
 def build(
@@ -141,15 +140,19 @@ def build(
             "method": ("algorithm", behind),
             "notion": ("algorithm", [release[0] for release in releases]),
             "noise": ("algorithm", [release[1] for release in releases]),
-            "neighbours": (
+            "relation": (
                 "algorithm",
-                [
-                    "" if notion == "none" else NEIGHBOURS["record"]["zero_out"]
-                    for notion, _ in releases
-                ],
+                ["none" if notion == "none" else "zero_out" for notion, _ in releases],
+            ),
+            "unit": (
+                "algorithm",
+                ["none" if notion == "none" else "record" for notion, _ in releases],
             ),
             "guarantee": ("algorithm", guarantees),
-            "caveats": ("algorithm", [json.dumps(CAVEATS.get(label, [])) for label in labels]),
+            "caveats": (
+                "algorithm",
+                [json.dumps({CAVEATS[label]: {}} if label in CAVEATS else {}) for label in labels],
+            ),
             "variant": (
                 "algorithm",
                 ["paper" if "paper" in label else "reference" for label in labels],

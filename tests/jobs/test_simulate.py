@@ -13,7 +13,7 @@ from admmbench import load_dataset, simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
-from admmbench.privacy import NEIGHBOURS, Gaussian, Laplace, Ledger
+from admmbench.privacy import Gaussian, Laplace, Ledger
 from tests.plugins import write_method
 
 
@@ -204,24 +204,25 @@ def total(name, sensitivity, **given):
 def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
     local, worst = (total(name, sensitivity) for sensitivity in ("local", "global"))
     sharing = name == "dp_admm_sharing"
-    column = "one feature column of one party is another"
+    unit = "column" if sharing else "record"
     for found in (local, worst):
-        between = column if sharing else NEIGHBOURS["record"]["zero_out"]
-        assert f"neighbours: {between}" in found.attrs["comment"]
+        assert found.attrs["relation"] == ("replace" if sharing else "zero_out")
+        assert found.attrs["unit_of_privacy"] == unit
+        assert found.attrs["threat_model"] == "agents"
         assert math.isfinite(found[-1]) == (found.attrs["guarantee"] != "none")
     assert local.attrs["guarantee"] == "none"
     if name == "dp_admm_sharing":
         assert worst.attrs["guarantee"] == "none"
-        assert "lemma 1 does not bound" in local.attrs["comment"]
+        assert local.attrs["conditions"] == "lemma_1"
         assert worst.attrs == local.attrs
     else:
         assert worst.attrs["guarantee"] == "conditional"
-        assert ("in the domain that the author" in worst.attrs["comment"]) == (name != "dvp")
-        assert "the agent's own records" in local.attrs["comment"]
-        assert "the worst case over admissible records" in worst.attrs["comment"]
+        assumed = "exact_solutions" if name == "dvp" else "stated_domain"
+        assert worst.attrs["conditions"] == assumed
+        assert local.attrs["conditions"] == "local_sensitivity"
     replaced = total(name, "global", privacy={"relation": "replace"})
-    between = column if sharing else NEIGHBOURS["record"]["replace"]
-    assert f"neighbours: {between}" in replaced.attrs["comment"]
+    assert replaced.attrs["relation"] == "replace"
+    assert replaced.attrs["unit_of_privacy"] == unit
 
 
 @pytest.mark.parametrize("name", ["iadmm", "admm", "centralized", "admm_sharing"])
@@ -229,7 +230,7 @@ def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
 def test_what_sends_no_noise_guarantees_nothing(name, sensitivity):
     found = total(name, sensitivity)
     assert found.attrs["guarantee"] == "none"
-    assert found.attrs["comment"] == "what is sent has no noise"
+    assert found.attrs["conditions"] == "no_noise"
     assert math.isinf(found[-1])
 
 
@@ -366,17 +367,17 @@ def test_what_plug_ins_state_is_not_proved(tmp_path):
         for name in ("objp", write_method(tmp_path / "mine.py"))
     )
     assert (own.attrs["guarantee"], foreign.attrs["guarantee"]) == ("proved", "conditional")
-    assert "if what a plug-in states of its sensitivities is true" in foreign.attrs["comment"]
+    assert foreign.attrs["conditions"] == "sensitivities_of_plugin"
     np.testing.assert_array_equal(own, foreign)
 
 
 @pytest.mark.parametrize(
     ("name", "agents", "unit"),
     [
-        ("objp", 3, "one record of one agent, not an agent or a user"),
-        ("iadmm", 3, "one record of one agent, not an agent or a user"),
-        ("dp_admm_sharing", {"scheme": "columns", "blocks": 2}, "one feature column of one party"),
-        ("admm_sharing", {"scheme": "columns", "blocks": 2}, "one feature column of one party"),
+        ("objp", 3, "record"),
+        ("iadmm", 3, "none"),
+        ("dp_admm_sharing", {"scheme": "columns", "blocks": 2}, "column"),
+        ("admm_sharing", {"scheme": "columns", "blocks": 2}, "none"),
     ],
 )
 def test_totals_name_their_unit(name, agents, unit):
@@ -398,7 +399,7 @@ def test_a_delta_above_one_over_n_is_warned_about(caplog):
     )
     trace = simulate(data, "objp", epsilon=1, delta=0.021, **given)
     for name in ("epsilon_total", "epsilon_composed"):
-        assert trace[name].attrs["warning"].startswith(words)
+        assert trace[name].attrs["warning"] == "large_delta"
     (record,) = caplog.records
     assert record.message.startswith(words)
     for epsilon, delta in ((1, 0.02), (math.inf, 0.021)):
@@ -468,7 +469,7 @@ def test_what_a_plug_in_adds_beside_the_ledger_guarantees_nothing(tmp_path):
     run = own_cost(tmp_path, "'gaussian', 'objective'", BESIDE)
     found = run(epsilon=1).epsilon_total
     assert found.attrs["guarantee"] == "none"
-    assert "enters the cost of its noise itself" in found.attrs["comment"]
+    assert found.attrs["conditions"] == "noise_of_plugin"
     assert math.isinf(found[-1])
     with pytest.raises(ValueError, match="guarantees nothing: the method is a plug-in that enters"):
         run(privacy={"total": 1})
@@ -477,7 +478,7 @@ def test_what_a_plug_in_adds_beside_the_ledger_guarantees_nothing(tmp_path):
     spherical = own_cost(tmp_path, "'spherical', 'gradient'", "drawn = noise.spherical(std)")
     found = spherical(epsilon=1).epsilon_total
     assert found.attrs["guarantee"] == "none"
-    assert "sets the scale of its spherical noise itself" in found.attrs["comment"]
+    assert found.attrs["conditions"] == "noise_of_plugin"
 
 
 def test_a_run_that_costs_more_than_its_total_ends_with_both(tmp_path):
@@ -490,4 +491,4 @@ def test_a_run_that_costs_more_than_its_total_ends_with_both(tmp_path):
 
 def test_who_sees_a_secure_sum_is_said():
     found = total("dpsgd", "global", privacy={"trust": "secure_sum"})
-    assert "against who sees the sum of the messages" in found.attrs["comment"]
+    assert found.attrs["threat_model"] == "secure_sum"

@@ -101,10 +101,15 @@ def test_a_replaced_record_counts_twice(law):
 
 
 def test_neighbours_of_its_own_know_no_relation():
-    release = Release("gaussian", "predictions", own_neighbours="one column is another")
+    release = Release("gaussian", "predictions", own_neighbours="column")
     both = [release.cost(Privacy(0.3, relation=r)) for r in ("zero_out", "replace")]
     assert both[0] == both[1]
-    assert release.neighbours("replace") == "one column is another"
+    assert release.neighbours("zero_out", "agent") == ("replace", "column")
+
+
+def test_neighbours_of_its_own_have_one_word():
+    with pytest.raises(ValueError, match=r"own_neighbours: .* got 'one column is another'; write"):
+        Release("gaussian", "predictions", own_neighbours="one column is another")
 
 
 def test_a_law_that_a_release_has_not_is_refused():

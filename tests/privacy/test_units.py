@@ -15,7 +15,7 @@ from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
-from admmbench.privacy import NEIGHBOURS, gaussian_multiplier
+from admmbench.privacy import gaussian_multiplier
 from admmbench.results import reference
 from tests.audit.runs import TWO, failed, make_spec, short_audit
 
@@ -134,7 +134,7 @@ def test_totals_have_a_closed_form(name, relation):
     releases = 6 * (2 if name == "dp_scaffold" else 1)
     expected = get_epsilon_gaussian(multiplier / math.sqrt(releases), 1e-3)
     assert float(trace.epsilon_total[-1]) == pytest.approx(expected, rel=1e-9)
-    assert trace.epsilon_total.attrs["unit_of_privacy"] == "one agent, with all of its records"
+    assert trace.epsilon_total.attrs["unit_of_privacy"] == "agent"
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -262,7 +262,8 @@ def test_the_errors_of_the_page_are_those_of_the_kept_results():
         cells = " | ".join(f"{error:.1f}" for error in errors.sel(algorithm=label).values)
         assert f"| {label} | {cells} |" in page
     assert set(results["guarantee"].values) == {"proved"}
-    assert set(results["neighbours"].values) == {NEIGHBOURS["agent"]["zero_out"]}
+    assert set(results.coords["relation"].values) == {"zero_out"}
+    assert set(results["unit"].values) == {"agent"}
 
 
 def test_methods_without_noise_go_beside_those_with_totals_for_agents():

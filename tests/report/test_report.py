@@ -22,7 +22,7 @@ from admmbench.claims.verdicts import evaluate
 from admmbench.engine.spec import RunSpec
 from admmbench.figures import drawing
 from admmbench.frames.outcomes import Outcome
-from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS
+from admmbench.privacy import ACCOUNTANTS
 from admmbench.report import rendering, tables
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
@@ -440,7 +440,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
     )
     for words in (
         "δ = 1e−6",
-        NEIGHBOURS["record"]["zero_out"],
+        "they differ in one record, which is blank in one of them",
         "mean over 10 seeds",
         "for all 8 pairs of methods of all rows, and for all looks (1)",
         "none was stated",
@@ -529,7 +529,7 @@ def test_nothing_is_said_of_winners_where_no_privacy_is_equal(figure, text):
 def test_a_relation_is_shown_where_it_is_chosen(figure):
     results = build({"ObjP": {0.1: 0.2}}, name="x")
     assert "<dt>Neighbours</dt><dd>zero_out</dd>" in best_of(figure, results)[0]
-    results["neighbours"] = ("algorithm", ["one column is another"])
+    results["unit"] = ("algorithm", ["column"])
     assert "<dt>Neighbours</dt>" not in best_of(figure, results)[0]
 
 
@@ -629,7 +629,8 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
     ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
     other = rendered(ds, figure)
     assert "worst case over all admissible records" in other
-    assert f"Neighbouring data sets of ObjP: {NEIGHBOURS['record']['zero_out']}." in other
+    blank = "they differ in one record, which is blank in one of them"
+    assert f"Neighbouring data sets of ObjP: {blank}." in other
     for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian", "No guarantee"):
         assert words not in other
 
@@ -645,7 +646,7 @@ def test_the_report_says_what_totals_protect(figure):
         ds.assign_coords(delta=ds["delta"] * 0 + 0.02).assign_attrs(n_train=100), figure
     )
     assert page.count(warned.replace("0.001", "0.02")) == 2
-    ds["neighbours"][:] = "one feature column of one party is another"
+    ds["unit"][:] = "column"
     assert "Totals are about one feature column of one party." in rendered(ds, figure)
 
 
@@ -719,15 +720,15 @@ def with_facts(errors, label, **facts):
 
 
 def test_caveats_are_said_once_whatever_the_method_is_called(figure):
-    said = '["A caveat <of> mine.", "The noise has σ², not σ."]'
+    said = '{"A caveat <of> mine.": {}, "sigma_squared": {}}'
     found = rendered(with_facts(BOTH, "ObjT", method="mine.py", caveats=said), figure)
-    for words in ("A caveat <of> mine.", "The noise has σ², not σ."):
+    for words in ("A caveat <of> mine.", "where the equation has variance σ²."):
         assert found.count(words) == 1
 
 
 def test_caveats_are_said_without_a_budget_too(figure):
     errors = {"Non-private": {INF: 0.1}}
-    found = rendered(with_facts(errors, "Non-private", caveats='["It peeks."]'), figure)
+    found = rendered(with_facts(errors, "Non-private", caveats='{"It peeks.": {}}'), figure)
     assert "It peeks." in found
     assert "budget for one iteration" not in found
     assert "Privacy" not in found

@@ -1,6 +1,5 @@
 """Aggregation: labelled, complete, and only from files that belong to the present code."""
 
-import json
 import shutil
 
 import numpy as np
@@ -9,7 +8,6 @@ import xarray as xr
 
 from admmbench.datasets import load_dataset
 from admmbench.jobs import fingerprint, job, seal
-from admmbench.privacy import NEIGHBOURS
 from admmbench.report import rendering
 from admmbench.results.aggregate import StaleResultError, aggregate, join_runs, read
 from admmbench.study.experiment import Experiment
@@ -184,18 +182,14 @@ def test_what_methods_declare_are_coordinates(runs):
     assert list(results.notion.values) == ["approximate", "pure", "none"]
     # The code of OutP uses nothing of the records for its noise.
     assert list(results.guarantee.values) == ["proved", "none", "none"]
-    assert list(results.neighbours.values) == [*2 * [NEIGHBOURS["record"]["zero_out"]], ""]
-    first, *others = (json.loads(str(text)) for text in results.caveats.values)
-    assert len(first) == 1
-    assert "σ²" in first[0]
-    assert others == [[], []]
+    assert list(results.coords["relation"].values) == ["zero_out", "zero_out", "none"]
+    assert list(results.unit.values) == ["record", "record", "none"]
+    assert list(results.caveats.values) == ['{"sigma_squared": {}}', "{}", "{}"]
     assert results.attrs["metric"] == "test_error"
     # Of one method only; the coordinates say it of each.
-    assert not {"guarantee", "delta"} & set(results.epsilon_total.attrs)
+    of_methods = {"delta", "guarantee", "conditions", "relation", "threat_model"}
+    assert not (of_methods | {"unit_of_privacy"}) & set(results.epsilon_total.attrs)
     assert results.epsilon_total.attrs["comment"] == "infinite where nothing is guaranteed"
-    unit = "one record of one agent, not an agent or a user"
-    assert results.epsilon_total.attrs["unit_of_privacy"] == unit
-    assert results.epsilon_composed.attrs["unit_of_privacy"] == unit
     assert results.attrs["shares"].startswith("rows in file order; of an agent's rows")
     finite = np.isfinite(results.epsilon_total[..., 1:]).any(["epsilon", "round"])
     assert list(finite.values) == [True, False, False]
@@ -209,7 +203,7 @@ from admmbench.privacy import Release
 
 @parameters
 class Mine(ObjP):
-    release = Release("laplace", "gradient", own_neighbours="one pixel is another")
+    release = Release("laplace", "gradient", own_neighbours="pixel")
 
     def guarantee(self, sensitivity):
         return Guarantee("conditional", "because I say so")

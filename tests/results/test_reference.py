@@ -12,7 +12,6 @@ import yaml
 from admmbench import load_dataset
 from admmbench.cli import main
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
-from admmbench.privacy import NEIGHBOURS
 from admmbench.results import file_differences, reference
 from admmbench.study import config
 from tests.made import build
@@ -65,15 +64,6 @@ def test_ones_own_results_take_the_place_of_those_that_come_with_the_suite(tmp_p
 
 def test_a_folder_that_is_not_there_keeps_nothing(tmp_path):
     assert reference.load(["study"], [tmp_path / "kept"]) == {}
-
-
-@pytest.mark.parametrize("name", ["equal_privacy_mnist", "ryu2022_mnist"])
-def test_words_of_earlier_versions_are_those_of_today(name):
-    """Only methods of the same neighbours are compared, by these words."""
-    known = {text for texts in NEIGHBOURS.values() for text in texts.values()}
-    found = reference.load([name])[name]["neighbours"].values
-    assert set(found) & known
-    assert not [words for words in found if "contributes nothing" in words]
 
 
 def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):

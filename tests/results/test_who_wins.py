@@ -536,7 +536,7 @@ def with_fact(ds, label, **facts):
 
 
 @pytest.mark.parametrize(
-    "facts", [{"guarantee": "none"}, {"delta": 1e-3}, {"neighbours": "other ones"}]
+    "facts", [{"guarantee": "none"}, {"delta": 1e-3}, {"unit": "agent"}, {"relation": "replace"}]
 )
 def test_rivals_have_the_same_guarantee(facts):
     found = compare([with_fact(study(CLEAR), "ObjP", **facts)])
@@ -584,7 +584,7 @@ def test_a_comparison_can_be_stored(tmp_path):
     assert list(found["algorithm"].values) == ["ObjP", "ObjT", "OutP", "DVP"]
     assert found["compared"].dtype == bool
     assert found["lost"].dtype.kind == "i"
-    for name in ("delta", "neighbours", "metric", "units", "long_name", "fraction"):
+    for name in ("delta", "relation", "unit", "metric", "units", "long_name", "fraction"):
         assert found[name].dims == ("cell",)
     found.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as stored:

@@ -33,9 +33,7 @@ class DPADMMSharing(Sharing):
         Bound on the norms of x, z and y (assumption 2.1). It is assumed, not enforced.
     """
 
-    release = Release(
-        "gaussian", "predictions", own_neighbours="one feature column of one party is another"
-    )
+    release = Release("gaussian", "predictions", own_neighbours="column")
     variables = {
         **Sharing.variables,
         "epsilon_corollary": ("1", "composed privacy loss epsilon, corollary 1"),
@@ -51,14 +49,11 @@ class DPADMMSharing(Sharing):
             "none",
             "lemma 1 does not bound what one column changes, and the noise lies in the range of a party's columns, "
             "which tells neighbours apart; the total is what the paper claims",
+            ("lemma_1",),
         )
 
     # What its totals are worth.
-    caveats = (
-        "DP-ADMM sharing: the sensitivity of lemma 1 does not bound what one column changes, and the noise lies in "
-        "the range of a party's columns, which tells neighbours apart. The values are what the paper claims, not a "
-        "guarantee.",
-    )
+    caveats = ("lemma_1",)
 
     def sensitivity(self, n_features: int, problem: BoundColumns) -> float:
         """Bound the l2 sensitivity of ``D_m x_m`` by lemma 1; c1 of assumption 2.2 is the penalty's curvature."""

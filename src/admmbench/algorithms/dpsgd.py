@@ -52,12 +52,7 @@ class DPSGD(OverRows):
     @property
     def caveats(self) -> tuple[str, ...]:
         """The condition under which the total may take credit for samples."""
-        if self.sampling == 1:
-            return ()
-        return (
-            "Totals have credit for samples of records, and hold only if nobody but the agent knows who takes part in "
-            "a round.",
-        )
+        return () if self.sampling == 1 else ("secret_samples",)
 
     def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
         """Take one step."""

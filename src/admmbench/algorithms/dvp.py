@@ -52,6 +52,7 @@ class DVP(Exact):
             "conditional",
             "for the worst case over admissible records, if subproblems are solved exactly, with noise of real "
             "numbers; they are solved up to `tolerance`, in floating point",
+            ("exact_solutions",),
         )
 
     def update(self, sub: Subproblem) -> Array:

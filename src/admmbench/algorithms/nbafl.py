@@ -62,6 +62,7 @@ class NbAFL(PerturbedSolution):
             "none",
             "2 clip / m does not bound what one record changes, unless rho clip is above its slope; the total is what "
             "the paper claims",
+            ("printed_bound",),
         )
 
     def objective(self, parts: RowParts) -> Objective:

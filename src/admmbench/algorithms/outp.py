@@ -79,11 +79,7 @@ class OutP(OutputPerturbation):
         """Say which noise the authors' code has."""
         if not self.reference:
             return super().caveats
-        return (
-            *super().caveats,
-            "The reference variant of OutP draws its noise with standard deviation σ², as the authors' code does, "
-            "where the equation has variance σ².",
-        )
+        return (*super().caveats, "sigma_squared")
 
 
 def _std(weight: Value, stiffness: Value, privacy: Privacy) -> Value:

@@ -40,7 +40,7 @@ from admmbench.datasets import Dataset
 from admmbench.engine import rounds as engine
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.frames.base import Guarantee
+from admmbench.frames.base import Caveat, Guarantee
 from admmbench.frames.consensus import Models
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
@@ -131,7 +131,10 @@ def facts_are_complete(case: MethodCase) -> None:
     )
     ensure(
         isinstance(method.caveats, tuple)
-        and all(text[:1].isupper() and text.rstrip().endswith(".") for text in method.caveats),
+        and all(
+            each in get_args(Caveat) or (each[:1].isupper() and each.rstrip().endswith("."))
+            for each in method.caveats
+        ),
         f"caveats are sentences, from a capital letter to a full stop: {method.caveats!r}",
     )
     for need in method.needs:

@@ -29,19 +29,18 @@ from admmbench.frames.base import Algorithm, Guarantee
 from admmbench.frames.consensus import Consensus
 from admmbench.privacy import (
     ACCOUNTANTS,
-    UNITS,
     Accountant,
     Ledger,
+    Neighbours,
     Privacy,
     Relation,
     Release,
     Unit,
     calibrate,
     delta_warning,
-    unit_of_privacy,
 )
 from admmbench.privacy.samplers import LEAST
-from admmbench.privacy.selection import CONDITIONS, Covers, covering
+from admmbench.privacy.selection import Covers, covering
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
 from admmbench.problems.rows import BoundRows, Rows
@@ -57,8 +56,6 @@ from admmbench.validation import (
     unknown,
 )
 
-COLUMN = "one feature column of one party"
-"""What a total protects where columns are shared out."""
 SEEDS = 10
 """How many seeds there are if nobody says: as many as in the papers."""
 MOST_SEEDS = 10_000
@@ -615,21 +612,25 @@ class RunSpec(Strict):
                 "none",
                 f"the method is a plug-in that {self._beside_ledger}, and no attack can follow it; the total is what "
                 "the plug-in states",
+                ("noise_of_plugin",),
             )
-        stated = []
+        stated = {}
         if foreign or not self.as_problem.module.startswith("admmbench."):
-            stated += ["what a plug-in states of its sensitivities is true"]
+            stated["sensitivities_of_plugin"] = "what a plug-in states of its sensitivities is true"
         if all(map(math.isfinite, self.info.domain)) and not datasets.is_built_in(self.dataset):
-            stated += [
+            stated["stated_domain"] = (
                 "every admissible record is in the domain that the author of the data set states"
-            ]
+            )
         if self.info.presumed:
-            stated += [self.info.presumed]
+            stated["public_preparation"] = self.info.presumed
         if self.participation < 1 and self.release is not None:
             many = "" if self.privacy.cohort else ", nor how many do"
-            stated += [f"nobody but an agent learns in which rounds it takes part{many}"]
+            stated["secret_participation"] = (
+                f"nobody but an agent learns in which rounds it takes part{many}"
+            )
         if found.kind == "proved" and stated:
-            return Guarantee("conditional", f"if {' and '.join(stated)}; {found.conditions}")
+            conditions = f"if {' and '.join(stated.values())}; {found.conditions}"
+            return Guarantee("conditional", conditions, tuple(stated))
         return found
 
     @property
@@ -649,44 +650,36 @@ class RunSpec(Strict):
         """Say what the total of the run is worth."""
         found = self.guarantee_with_noise
         if found.kind != "none" and not self.private:
-            return Guarantee("none", "an infinite budget adds no noise")
+            return Guarantee("none", "an infinite budget adds no noise", ("no_noise",))
         return found
 
     @property
-    def unit_of_privacy(self) -> str:
-        """Say what a total protects."""
-        if self.release is not None:
-            return unit_of_privacy(self.neighbours)
-        return COLUMN if self.as_problem.sharing == "columns" else UNITS[self.privacy.unit]
-
-    @property
-    def neighbours(self) -> str:
-        """Say how neighbouring data sets differ; empty where nothing noisy is released."""
-        release = self.release
-        return release.neighbours(self.privacy.relation, self.privacy.unit) if release else ""
+    def neighbours(self) -> Neighbours:
+        """Return how neighbouring data sets differ."""
+        if self.release is None:
+            return Neighbours()
+        return self.release.neighbours(self.privacy.relation, self.privacy.unit)
 
     @property
     def delta_warning(self) -> str:
         """Say why totals at this delta say little; empty if it is small enough, or totals are not of records."""
-        if not self.private or self.release is None:
+        if not self.private:
             return ""
-        if self.unit_of_privacy == UNITS["agent"]:
-            return delta_warning(self.delta, self.n_agents, "agent")
-        if self.unit_of_privacy != UNITS["record"]:
-            return ""
-        return delta_warning(self.delta, self.scheme.n_train(self.info))
+        match self.neighbours.unit:
+            case "record":
+                return delta_warning(self.delta, self.scheme.n_train(self.info))
+            case "agent":
+                return delta_warning(self.delta, self.n_agents, "agent")
+        return ""
 
     @property
-    def caveats(self) -> list[str]:
-        """Say what readers of results should know: what the method says, and what a total covers."""
-        said = list(self.method.caveats)
-        if (covers := self.privacy.covers) != "run":
-            said.append(
-                f"With {covers}, budgets cover a search of {self.privacy.trials:g} trials for the settings, and the "
-                f"run, if {CONDITIONS[covers]}. The choice among methods is not counted. Totals of runs are of a run "
-                "alone."
-            )
-        return said
+    def caveats(self) -> dict[str, dict[str, Any]]:
+        """Return what readers of results should know: what the method says, and what a total covers, with values."""
+        keys: dict[str, dict[str, Any]] = {each: {} for each in self.method.caveats}
+        if self.privacy.covers != "run":
+            covered = {"covers": self.privacy.covers, "trials": self.privacy.trials}
+            keys["covered_search"] = covered
+        return keys
 
     @property
     def composed_by(self) -> list[Accountant]:

@@ -157,9 +157,9 @@ class Trace:
             )
         trace["epsilon_total"].attrs.update(delta=spec.delta, **_worth(spec))
         for name in (str(each) for each in trace if str(each).startswith("epsilon_")):
-            trace[name].attrs["unit_of_privacy"] = spec.unit_of_privacy
+            trace[name].attrs["unit_of_privacy"] = spec.neighbours.unit
             if spec.delta_warning:
-                trace[name].attrs["warning"] = spec.delta_warning
+                trace[name].attrs["warning"] = "large_delta"
         return trace
 
 
@@ -174,11 +174,11 @@ def status_attrs() -> dict[str, Any]:
 
 
 def _worth(spec: RunSpec) -> dict[str, str]:
-    """Say what the total is worth, and between which data sets."""
-    found = spec.guarantee
-    words = [found.conditions]
-    if spec.neighbours:
-        words.append(f"neighbours: {spec.neighbours}")
-    if spec.privacy.trust == "secure_sum":
-        words.append("against who sees the sum of the messages, and none of them")
-    return {"guarantee": found.kind, "comment": "; ".join(words)}
+    """Return what the total is worth, in keys: between which data sets, against whom, on which conditions."""
+    guarantee = spec.guarantee
+    return {
+        "guarantee": guarantee.kind,
+        "conditions": " ".join(guarantee.keys),
+        "relation": spec.neighbours.relation,
+        "threat_model": spec.privacy.trust,
+    }

@@ -160,10 +160,17 @@ class Guarantee:
         not ensure; ``none``: there is no finite guarantee.
     conditions
         What the guarantee covers and assumes, or why there is none.
+    keys
+        What it assumes, or why there is none, in words that results store.
     """
 
     kind: Literal["proved", "conditional", "none"]
     conditions: str
+    keys: tuple[str, ...] = ()
+
+
+Caveat = Literal["local_updates", "sigma_squared", "secret_samples", "lemma_1"]
+"""Caveats of the suite's methods."""
 
 
 @parameters
@@ -287,23 +294,21 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a reader of its results should know, a sentence or two each."""
+        """What a reader of its results should know, a `Caveat`, or a sentence or two of a plug-in, each."""
         if self.release is None or self.updates == 1:
             return ()
-        return (
-            "A round with E local updates spends E budgets: each uses the data and has its own noise, although only "
-            "their mean is sent.",
-        )
+        return ("local_updates",)
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
         """Say what the composed privacy loss is worth, for one kind of sensitivity."""
         if self.release is None:
-            return Guarantee("none", "what is sent has no noise")
+            return Guarantee("none", "what is sent has no noise", ("no_noise",))
         if sensitivity == "local":
             return Guarantee(
                 "none",
                 "the noise is scaled by the agent's own records, which tells neighbours apart; the total is "
                 "what epsilon would be if the sensitivities held for every data set",
+                ("local_sensitivity",),
             )
         return Guarantee(
             "proved",

@@ -9,6 +9,7 @@ from typing import Any
 import xarray as xr
 
 from admmbench.files import BINARY, DAMAGED, MADE_AGAIN, SEAL, is_whole, with_checksum
+from admmbench.jobs import former
 
 _log = logging.getLogger(__name__)
 # Attribute of each result: programs that change a file leave its last line out.
@@ -47,7 +48,7 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
     if not whole:
         _log.warning("%s has no checksum: it may have been altered", path)
     found.attrs.pop(SEAL, None)
-    return found
+    return former.in_keys(found, path)
 
 
 def content(dataset: xr.Dataset) -> bytes:

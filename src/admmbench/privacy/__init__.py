@@ -16,9 +16,8 @@ from admmbench.privacy.ledger import Ledger as Ledger
 from admmbench.privacy.ledger import calibrate as calibrate
 from admmbench.privacy.ledger import dearest as dearest
 from admmbench.privacy.ledger import epsilon_total as epsilon_total
-from admmbench.privacy.mechanisms import NEIGHBOURS as NEIGHBOURS
-from admmbench.privacy.mechanisms import UNITS as UNITS
 from admmbench.privacy.mechanisms import Draw as Draw
+from admmbench.privacy.mechanisms import Neighbours as Neighbours
 from admmbench.privacy.mechanisms import Noise as Noise
 from admmbench.privacy.mechanisms import Privacy as Privacy
 from admmbench.privacy.mechanisms import Relation as Relation
@@ -28,4 +27,3 @@ from admmbench.privacy.mechanisms import Unit as Unit
 from admmbench.privacy.mechanisms import delta_warning as delta_warning
 from admmbench.privacy.mechanisms import finest as finest
 from admmbench.privacy.mechanisms import on_grid as on_grid
-from admmbench.privacy.mechanisms import unit_of_privacy as unit_of_privacy

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -35,26 +35,26 @@ Value = Literal["gradient", "solution", "dual variable", "predictions", "objecti
 Relation = Literal["zero_out", "replace"]
 Unit = Literal["record", "agent"]
 
-NEIGHBOURS: dict[Unit, dict[Relation, str]] = {
-    "record": {
-        "zero_out": "they differ in one record, which is blank in one of them",
-        "replace": "they differ in one record",
-    },
-    "agent": {
-        "zero_out": "an agent of one sends noise alone in the other, and numbers of agents are the same",
-        "replace": "all records of an agent of one are others, as many or not, in the other",
-    },
-}
-UNITS: dict[Unit, str] = {
-    "record": "one record of one agent, not an agent or a user",
-    "agent": "one agent, with all of its records",
-}
-"""What a total protects, unless a release has neighbours of its own."""
 # Contributions of a record by which values of neighbours differ.
 _CONTRIBUTIONS: dict[Relation, int] = {"zero_out": 1, "replace": 2}
 
 # Rounding to the grid moves neighbours apart by at most this part of the sensitivity, which is raised by as much.
 _ROUNDING = 2.0**-10
+
+
+class Neighbours(NamedTuple):
+    """How two neighbouring data sets differ, in keys that results store.
+
+    Attributes
+    ----------
+    relation
+        As of `Privacy`; ``none`` where nothing noisy is released.
+    unit
+        ``record``, ``agent``, or a method's own, see `Release`; ``none`` where nothing noisy is released.
+    """
+
+    relation: str = "none"
+    unit: str = "none"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class Release:
     scaled_for
         Relation of neighbours for which one release has the stated budget: the one of the method's paper.
     own_neighbours
-        How neighbouring data sets differ, if not in a record; then a run chooses no relation.
+        A word for what is another one in neighbouring data sets if that is no record, such as ``column``; then a run
+        chooses no relation.
     or_law
         Another law that may take the place of the first.
     """
@@ -137,6 +138,11 @@ class Release:
         one_of("Release.law", self.law, laws)
         one_of("Release.value", self.value, Value)
         one_of("Release.scaled_for", self.scaled_for, Relation)
+        if self.own_neighbours and not self.own_neighbours.isidentifier():
+            raise ValueError(
+                f"Release.own_neighbours: results store one word, got {self.own_neighbours!r}; write what is another "
+                "one in neighbouring data sets, such as column"
+            )
         if self.or_law is not None:
             one_of("Release.or_law", self.or_law, laws)
 
@@ -192,21 +198,14 @@ class Release:
         terms = privacy.epsilon, privacy.delta, times, l2_over_l1, linf_over_l1, *sample
         return self._by_budget.of_budget(Terms(*terms))
 
-    def neighbours(self, relation: Relation, unit: Unit = "record") -> str:
-        """Say how neighbouring data sets differ."""
-        return self.own_neighbours or NEIGHBOURS[unit][relation]
+    def neighbours(self, relation: Relation, unit: Unit = "record") -> Neighbours:
+        """Return how neighbouring data sets differ."""
+        own = self.own_neighbours
+        return Neighbours("replace", own) if own else Neighbours(relation, unit)
 
     def contributions(self, relation: Relation) -> int:
         """Count the contributions of a record by which values of neighbours differ."""
         return 1 if self.own_neighbours else _CONTRIBUTIONS[relation]
-
-
-def unit_of_privacy(neighbours: str) -> str:
-    """Say what a total protects: that in which neighbouring data sets differ."""
-    for unit, texts in NEIGHBOURS.items():
-        if neighbours in texts.values():
-            return UNITS[unit]
-    return neighbours.removesuffix(" is another")
 
 
 def delta_warning(delta: float, n: int, unit: Unit = "record") -> str:

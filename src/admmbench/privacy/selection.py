@@ -16,16 +16,6 @@ SHAPES = {"geometric": 1.0, "logarithmic": 0.0}
 
 Covers = Literal["run", "every_trial", "best_trial"]
 """What a total is of: one run; or a search for its settings and the run, by who sees what of the trials."""
-CONDITIONS: dict[Covers, str] = {
-    "run": "",
-    "every_trial": "what ranks the trials is private itself, or uses records declared public",
-    "best_trial": (
-        "what ranks the trials is private itself, or uses records declared public; a curator draws their number from a "
-        "logarithmic distribution, and the settings of each from one that was fixed in advance; and nobody else sees "
-        "any trial but the best"
-    ),
-}
-"""Under which a total covers so much, in words. None of them counts the choice among methods."""
 
 
 def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> float:

@@ -13,6 +13,7 @@ import xarray as xr
 from admmbench.inference.intervals import LEVEL, ROUNDING
 from admmbench.inference.levels import TOGETHER
 from admmbench.report import picture
+from admmbench.report.environment import TEXT
 from admmbench.results import reference
 from admmbench.results.who_wins import marks, mean_ranks, names
 from admmbench.results.wording import (
@@ -157,10 +158,13 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
             return next(iter(found))
         return "; ".join(f"{text} ({', '.join(where)})" for text, where in found.items())
 
+    words: Any = TEXT.get_template("words.jinja").module
     looks = each(lambda cell: str(int(cell["looks"]) or 1))
     return {
         "Budgets": f"ε of the whole run, at δ = {each(lambda cell: given(float(cell['delta'])))}",
-        "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
+        "Neighbours": each(
+            lambda cell: words.neighbours(cell["relation"].item(), cell["unit"].item())
+        ),
         "Errors": f"{each(measure)}: mean over {each(_seeds)} [{confidence(LEVEL)} interval of this "
         "mean]",
         "Margin": each(_margin),

@@ -2,6 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from admmbench.privacy import delta_warning
 from admmbench.results.wording import proper
 
 #: Compiles each template once.
@@ -13,3 +14,6 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.filters["proper"] = proper
+TEMPLATES.globals["delta_warning"] = delta_warning
+#: The same for a terminal.
+TEXT = TEMPLATES.overlay(autoescape=False)

@@ -19,10 +19,11 @@ from admmbench.figures import Figure, drawing, look
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
 from admmbench.report import answer, explore, picture, standings, tables
+from admmbench.report.data import Protected
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
-from admmbench.results.wording import confidence, listed, proper
+from admmbench.results.wording import confidence, proper
 from admmbench.tuning.outdated import outdated
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def render(
         standings=leading,
         parts=_incomplete(sections, leading),
         marks=_about_marks(experiments),
-        about_totals=_about_totals(experiments),
+        protected=_protected(experiments),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
         claims=_claims(judged),
@@ -167,15 +168,13 @@ def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) 
     return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
 
 
-def _about_totals(experiments: Sequence[xr.Dataset]) -> list[str]:
-    """What totals protect and warnings about them, each with the studies that it is about if there are several."""
-    found: dict[str, list[str]] = {}
+def _protected(experiments: Sequence[xr.Dataset]) -> dict[Protected, list[str]]:
+    """What totals protect and warnings about them, each with the studies that it is about."""
+    titles: dict[Protected, list[str]] = {}
     for results in experiments:
-        for text in tables.about_totals(results):
-            found.setdefault(text, []).append(results.attrs["title"])
-    if len(experiments) == 1:
-        return list(found)
-    return [f"{text} ({listed(titles)})" for text, titles in found.items()]
+        for each in tables.protected(results):
+            titles.setdefault(each, []).append(results.attrs["title"])
+    return titles
 
 
 def _about_marks(experiments: Iterable[xr.Dataset]) -> list[str]:
@@ -244,12 +243,13 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "solutions": tables.solutions(results),
         "times": tables.times(results),
         "privacy": tables.privacy(results),
-        "about_totals": tables.about_totals(results),
+        "protected": tables.protected(results),
         "audits": tables.audits(section.audits, section.experiment),
         "attacks": picture.of_audits(section.audits, f"a{number}"),
         "reference": compared,
         "differences": tables.differences(compared.get("rows", ())),
-        "notes": tables.notes(results),
+        "budgets": tables.budgets(results),
+        "caveats": tables.caveats(results),
         "versions": json.loads(attrs["versions"]),
         "code": dict(zip(results["algorithm"].values, results["fingerprint"].values, strict=True)),
         "checksums": json.loads(attrs["data_checksums"]),

@@ -11,13 +11,8 @@ import numpy as np
 import xarray as xr
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL
-from admmbench.privacy import (
-    ACCOUNTANTS,
-    NEIGHBOURS,
-    UNITS,
-    delta_warning,
-    unit_of_privacy,
-)
+from admmbench.privacy import ACCOUNTANTS
+from admmbench.report.data import Budgets, Protected
 from admmbench.results import file_differences, statistics, wording
 from admmbench.results.reference import marked
 from admmbench.results.who_wins import standings
@@ -61,8 +56,8 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         # A method may have neighbours of its own.
         "Neighbours": ", ".join(
             attrs["relation"] + (" of whole agents" if unit == "agent" else "")
-            for unit, texts in NEIGHBOURS.items()
-            if texts[attrs["relation"]] in results["neighbours"].values
+            for unit in ("record", "agent")
+            if unit in results["unit"].values
         ),
     }
     constrained = statistics.is_constrained(results)
@@ -357,83 +352,56 @@ def differences(rows: Iterable[list[str]]) -> Table:
     return Table(file_differences.HEADS, file_differences.HEADS[2:-1], [[*row] for row in rows])
 
 
-def about_totals(results: xr.Dataset) -> list[str]:
-    """Say what totals are about, and where their delta is too large for that; nothing where no total is finite."""
+def protected(results: xr.Dataset) -> list[Protected]:
+    """Return what totals are about, and where their delta is too large for that; nothing if no total is finite."""
     if not privacy(results):
         return []
-    units = {str(each): unit_of_privacy(str(each)) for each in results["neighbours"].values if each}
-    found = [f"Totals are about {unit}." for unit in dict.fromkeys(units.values())]
+    about = [str(unit) for unit in results["unit"].values if unit != "none"]
+    rows = [Protected(unit) for unit in dict.fromkeys(about)]
     numbers = {"record": int(results.attrs["n_train"]), "agent": int(results["agents"].min())}
-    for unit, text in UNITS.items():
-        of_unit = results["neighbours"].isin([each for each in units if units[each] == text])
-        largest = float(results["delta"].where(of_unit).max())  # NaN where none is about it
-        if warning := delta_warning(largest, numbers[unit], unit):
-            found.append(f"Warning: {warning}.")
-    return found
+    for unit, n in numbers.items():
+        largest = float(
+            results["delta"].where(results["unit"] == unit).max()
+        )  # NaN where none is about it
+        if largest * n > 1:
+            rows.append(Protected(unit, largest, n))
+    return rows
 
 
-def notes(results: xr.Dataset) -> list[str]:
-    """Say what a reader should know about the budgets, where there are any, and the caveats that methods declare."""
+def budgets(results: xr.Dataset) -> Budgets | None:
+    """Return what budgets do and do not promise, of the methods that were run with a finite one; None if none was."""
     finite = (results["status"] >= 0).any("seed") & np.isfinite(results["epsilon"])
-    private = results.isel(algorithm=finite.any("epsilon").values)
-    caveats = [text for own in results["caveats"].values for text in json.loads(str(own))]
-    about = _about_budgets(private) if private.sizes["algorithm"] else []
-    return [*about, *dict.fromkeys(caveats)]
-
-
-def _about_budgets(results: xr.Dataset) -> list[str]:
-    """What the budgets do and do not promise, of the methods that were run with a finite one."""
+    results = results.isel(algorithm=finite.any("epsilon").values)
+    if not results.sizes["algorithm"]:
+        return None
     noisy = results.isel(algorithm=results["notion"].values != "none")
     whole = statistics.of_whole_runs(results)
-    notes = [
-        "ε is the budget of a whole run, at the stated δ. The noise of each method is calibrated to it, so that "
-        "methods are compared at equal privacy."
-        if whole
-        else "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
-        "δ, is what the whole run spends. Bold in the table of errors compares methods of equal totals only."
-    ]
-    worth = _labels_by(noisy, "guarantee")
-    if results.attrs["sensitivity"] == "local" and "none" in worth:
-        whose = "" if set(worth) == {"none"} else f" of {', '.join(worth['none'])}"
-        notes.append(
-            f"The noise{whose} is scaled by a local sensitivity, computed from the agent's own records, as in the "
-            "papers: their norms (huang2019), or also the current iterate (ryu2021, ryu2022; hu2019 assumes "
-            "bounds instead). A scale that depends on the data can "
-            "itself distinguish neighbouring data sets: the composed values are what composition "
-            "gives if every iteration had the stated budget, not a valid guarantee. The setting "
-            "sensitivity: global gives one."
-        )
-    if results.attrs["sensitivity"] == "global" and worth:
-        notes.append("The noise is scaled by the worst case over all admissible records.")
-        if "none" in worth:
-            notes.append(f"Still without a guarantee: {', '.join(worth['none'])}.")
-    notes += [
-        f"Neighbouring data sets of {', '.join(labels)}: {difference}."
-        for difference, labels in _labels_by(noisy, "neighbours").items()
-    ]
-    notions = _labels_by(noisy, "notion")
-    if len(notions) > 1:
-        notes.append(
-            f"ε-DP ({', '.join(notions['pure'])}) and (ε, δ)-DP ({', '.join(notions['approximate'])}) are different "
-            "notions of privacy for one release; a composed (ε, δ) is the same notion for both."
-        )
-    epsilon = noisy["epsilon"]
     gaussian = noisy.isel(algorithm=noisy["notion"].values == "approximate")
-    large = gaussian.isel(epsilon=((epsilon > 1) & (epsilon < math.inf)).values)
-    if not whole and (large["status"] >= 0).any():
-        notes.append(
-            "The calibration of Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
-            "follow the papers."
-        )
-    return notes
+    large = ((noisy["epsilon"] > 1) & (noisy["epsilon"] < math.inf)).values
+    return Budgets(
+        whole,
+        str(results.attrs["sensitivity"]),
+        _labels_by(noisy["guarantee"].values, noisy),
+        _labels_by(zip(noisy["relation"].values, noisy["unit"].values, strict=True), noisy),
+        _labels_by(noisy["notion"].values, noisy),
+        not whole and bool((gaussian.isel(epsilon=large)["status"] >= 0).any()),
+    )
 
 
-def _labels_by(results: xr.Dataset, fact: str) -> dict[str, list[str]]:
+def caveats(results: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """Return the caveats of the methods by key, each once, with their values."""
+    keys: dict[str, dict[str, Any]] = {}
+    for text in results["caveats"].values:
+        keys |= json.loads(str(text))
+    return keys
+
+
+def _labels_by(facts: Iterable[Any], results: xr.Dataset) -> dict[Any, list[str]]:
     """Labels of the methods that share a fact, by its value."""
-    found: dict[str, list[str]] = {}
-    for label, value in zip(results["algorithm"].values, results[fact].values, strict=True):
-        found.setdefault(str(value), []).append(str(label))
-    return found
+    labels: dict[Any, list[str]] = {}
+    for label, fact in zip(results["algorithm"].values, facts, strict=True):
+        labels.setdefault(fact, []).append(str(label))
+    return labels
 
 
 def mapping(text: str) -> str:

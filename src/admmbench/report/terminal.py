@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from admmbench.report import standings, tables
 from admmbench.report.answer import MOST_NAMED
+from admmbench.report.environment import TEXT
 from admmbench.results import reference, statistics
 from admmbench.results.wording import listed
 
@@ -42,7 +43,8 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
     yield from map(_lead, standings.content([results], {}))
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
-    yield from map(escape, tables.about_totals(results))
+    words: Any = TEXT.get_template("words.jinja").module
+    yield from (escape(words.protects(each)) for each in tables.protected(results))
 
 
 def as_rich(title: str, table: tables.Table) -> rich.table.Table:

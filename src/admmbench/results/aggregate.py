@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 
 from admmbench.engine.trace import status_attrs
-from admmbench.engine.variables import COMMENTS
 from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
@@ -40,6 +39,18 @@ _SHARED = (
     "versions",
     "machine",
     "arithmetic",
+)
+
+
+# Facts of a run's variables that each method has for itself: coordinates here, or what follows from these.
+OF_METHODS = (
+    "delta",
+    "guarantee",
+    "conditions",
+    "relation",
+    "threat_model",
+    "unit_of_privacy",
+    "warning",
 )
 
 
@@ -150,16 +161,8 @@ def _described(
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
     for measured in joined.data_vars.values():
-        for fact in ("delta", "guarantee"):  # coordinates here: methods have their own
+        for fact in OF_METHODS:
             measured.attrs.pop(fact, None)
-        for fact in ("unit_of_privacy", "warning"):
-            if text := each_once(
-                str(trace[measured.name].attrs.get(fact, ""))
-                for trace in firsts
-                if measured.name in trace
-            ):
-                measured.attrs[fact] = text
-    joined["epsilon_total"].attrs["comment"] = COMMENTS["epsilon_total"]  # each method has its own
     status = status_attrs()
     status["flag_values"] = np.array([Outcome.NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"
@@ -278,9 +281,13 @@ def _coordinates(
             "notion of differential privacy of a release",
             ["none" if r is None else "pure" if r.kind.pure else "approximate" for r in releases],
         ),
-        "neighbours": _coordinate(
-            "in what neighbouring data sets differ",
-            [spec.neighbours for spec in specs],
+        "relation": _coordinate(
+            "relation of neighbouring data sets, none where nothing noisy is released",
+            [spec.neighbours.relation for spec in specs],
+        ),
+        "unit": _coordinate(
+            "what neighbouring data sets differ in, none where nothing noisy is released",
+            [spec.neighbours.unit for spec in specs],
         ),
         "guarantee": _coordinate(
             "what the composed privacy loss is worth",
@@ -297,7 +304,8 @@ def _coordinates(
             [spec.method.stops for spec in specs],
         ),
         "caveats": _coordinate(
-            "what readers should know, a JSON list", [_json(spec.caveats) for spec in specs]
+            "what readers should know, keys with their values, as JSON",
+            [_json(spec.caveats) for spec in specs],
         ),
         "fingerprint": _coordinate("code of the runs", map(fingerprint.of_run, specs)),
         "rounds": _coordinate(

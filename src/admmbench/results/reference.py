@@ -18,7 +18,7 @@ from pydantic import Field
 from admmbench.files import write
 from admmbench.files.core_yaml import dump_yaml, read_yaml
 from admmbench.files.installed import OWN_REFERENCE, REFERENCE
-from admmbench.privacy import NEIGHBOURS
+from admmbench.jobs import former
 from admmbench.results.wording import each_once
 from admmbench.validation import Strict, Text, checked, unknown
 
@@ -29,13 +29,6 @@ FILES = "files.yaml"
 _SEARCH = "method", "budget"
 TRIALS = *_SEARCH, "settings", "error", "loss"
 """Columns of the file of all trials of a study, see `admmbench.tuning`."""
-# Words of files of earlier versions, and what they are now.
-_FORMER = {
-    "a record of one contributes nothing in the other, and numbers of records are the same": NEIGHBOURS[
-        "record"
-    ]["zero_out"],
-    "a record of one is another record in the other": NEIGHBOURS["record"]["replace"],
-}
 # Two studies must agree in these for their final values to be comparable.
 _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
@@ -300,10 +293,7 @@ def _read(path: Path, source: Source) -> xr.Dataset:
             fault = unknown("label", others[0], present)
             raise ValueError(f"{path.parent / FILES}: {path.name}.outdated.labels: {fault}")
         results.attrs["outdated"] = source.outdated.model_dump_json()
-    if "neighbours" in results.coords:
-        words = [_FORMER.get(each, each) for each in results["neighbours"].values.tolist()]
-        results["neighbours"] = results["neighbours"].copy(data=np.array(words))
-    return results
+    return former.in_keys(results, path)
 
 
 def _content(path: Path, source: Source) -> bytes:

@@ -285,7 +285,7 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
         totals = totals.where(totals > facts["epsilon"], facts["epsilon"])
     ratio = _of_rivals(totals) / totals
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
-    for fact in ("delta", "neighbours"):
+    for fact in ("delta", "relation", "unit"):
         equal &= _of_rivals(facts[fact]) == facts[fact]
     rivals = (equal & guaranteed & _of_rivals(guaranteed)) | (
         free & _of_rivals(free) & ran & _of_rivals(ran)

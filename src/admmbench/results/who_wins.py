@@ -96,9 +96,9 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
         - ``constant``: value of the best constant prediction; NaN where it is not known.
 
-        Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``neighbours``;
-        ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
-        ``comparisons``, the number of pairs of methods that cells were stated with.
+        Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``relation``,
+        ``unit``; ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records.
+        Attributes: ``comparisons``, the number of pairs of methods that cells were stated with.
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
     cells = [cell for results in whole for cell in _cells(results, _equally_private(results))]
@@ -190,7 +190,8 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
     Returns
     -------
     xarray.Dataset or None
-        As of :func:`compare`; ``delta`` and ``neighbours`` are those of one method. None if no budget has two methods.
+        As of :func:`compare`; ``delta``, ``relation`` and ``unit`` are those of one method. None if no budget has two
+        methods.
     """
     constrained = statistics.is_constrained(results)
     if constrained:
@@ -348,7 +349,7 @@ class _Cell:
 
 def _facts(results: xr.Dataset) -> xr.Dataset:
     """Take what comparisons read, all of it as variables: selecting from all variables takes most of the time."""
-    names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude"]
+    names = ["status", "guarantee", "delta", "relation", "unit", "noise_magnitude"]
     names += ["agents", "features", "method"]
     names += [name for name in ("mistakes", "train_loss") if name in results]
     return results.reset_coords()[list(dict.fromkeys([results.attrs["metric"], *names]))]
@@ -440,7 +441,7 @@ def _compared(cell: _Cell, settings: int) -> xr.Dataset:
         **{name: at.attrs[name] for name in ("experiment", "dataset_note", "metric")},
         "dataset": data_of(at.attrs),
         **{name: at[metric].attrs[name] for name in ("long_name", "units")},
-        **{name: rival[name].item() for name in ("delta", "neighbours")},
+        **{name: rival[name].item() for name in ("delta", "relation", "unit")},
         "fraction": statistics.is_fraction(at),
         "epsilon": cell.epsilon,
     }

@@ -1,0 +1,128 @@
+"""Files of earlier versions, which held sentences, are read as files of today."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench.jobs import former, seal
+from admmbench.report.tables import protected
+from admmbench.results import reference
+from admmbench.results.statistics import equally_private
+from tests.made import build
+
+# What neighbouring data sets differ in, as three versions wrote it.
+SENTENCES = {
+    "first": {
+        (
+            "zero_out",
+            "record",
+        ): "a record of one contributes nothing in the other, and numbers of records are the same",
+        ("replace", "record"): "a record of one is another record in the other",
+    },
+    "second": {
+        ("zero_out", "record"): "they differ in one record, which is blank in one of them",
+        ("replace", "record"): "they differ in one record",
+        (
+            "zero_out",
+            "agent",
+        ): "an agent of one sends noise alone in the other, and numbers of agents are the same",
+        (
+            "replace",
+            "agent",
+        ): "all records of an agent of one are others, as many or not, in the other",
+    },
+    "of methods": {
+        ("replace", "column"): "one feature column of one party is another",
+        ("replace", "pixel"): "one pixel is another",
+        ("none", "none"): "",
+    },
+}
+SEARCH = "With best_trial, budgets cover a search of 30 trials for the settings, and the run, if it is so."
+OF_RUN = {
+    "unit_of_privacy": "one agent, with all of its records",
+    "guarantee": "proved",
+    "comment": "for the worst case; neighbours: they differ in one record, which is blank in one of them",
+    "warning": "delta = 0.3 is above 1/n = 0.25 of the n = 4 agents",
+}
+
+
+def as_before(results, sentences, caveats):
+    """Give results the coordinates of an earlier version."""
+    n = results.sizes["algorithm"]
+    results = results.drop_vars(["relation", "unit"]).assign_coords(
+        neighbours=("algorithm", np.resize(sentences, n)),
+        caveats=("algorithm", np.resize([json.dumps(caveats)], n)),
+    )
+    results["epsilon_total"].attrs["unit_of_privacy"] = (
+        "one record of one agent, not an agent or a user"
+    )
+    return results
+
+
+def made():
+    return build({"ObjP": {1.0: 0.2}, "ObjT": {1.0: 0.3}}, sensitivity="global")
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"), [each for known in SENTENCES.values() for each in known.items()]
+)
+def test_sentences_of_results_are_read_as_keys_with_one_warning(tmp_path, caplog, keys, sentence):
+    path = tmp_path / "results.nc"
+    caveats = ["A round with E local updates spends E budgets: each.", "It is mine.", SEARCH]
+    path.write_bytes(seal.content(as_before(made(), [sentence], caveats)))
+    results = seal.read(path)
+    assert {*zip(results.coords["relation"].values, results["unit"].values, strict=True)} == {keys}
+    assert json.loads(results["caveats"].values[0]) == {
+        "local_updates": {},
+        "It is mine.": {},
+        "covered_search": {"covers": "best_trial", "trials": 30},
+    }
+    assert "unit_of_privacy" not in results["epsilon_total"].attrs
+    (record,) = caplog.records
+    assert "results.nc: an earlier version wrote this file" in record.message
+    assert "`admmbench study` writes results of a study anew" in record.message
+    caplog.clear()
+    path.write_bytes(seal.content(results))
+    xr.testing.assert_identical(seal.read(path), results)
+    assert not caplog.records
+
+
+def test_methods_of_two_versions_are_rivals_and_warned_of(tmp_path):
+    """What methods share is compared by keys, whatever sentences said it."""
+    sentences = [SENTENCES[version]["zero_out", "record"] for version in ("first", "second")]
+    results = former.in_keys(as_before(made().assign_attrs(n_train=100), sentences, []), tmp_path)
+    assert equally_private(results).all()
+    results["delta"][:] = 0.5
+    assert [each.n for each in protected(results)] == [None, 100]
+
+
+def test_kept_results_of_an_earlier_version_are_read_and_kept_as_keys(tmp_path, caplog):
+    former_sentence = SENTENCES["first"]["replace", "record"]
+    path = reference.keep(as_before(made(), [former_sentence], []), "snakemake", tmp_path)
+    results = reference.read(path)
+    assert set(results.coords["relation"].values) == {"replace"}
+    assert len(caplog.records) == 1
+    reference.keep(results, "snakemake", tmp_path)
+    caplog.clear()
+    xr.testing.assert_identical(reference.read(path), results)
+    assert not caplog.records
+
+
+def test_a_run_of_an_earlier_version_is_read_as_keys(tmp_path, caplog):
+    path = tmp_path / "run.nc"
+    path.write_bytes(seal.content(xr.Dataset({"epsilon_total": ("round", [0.0, 1.0], OF_RUN)})))
+    attrs = seal.read(path)["epsilon_total"].attrs
+    assert attrs["unit_of_privacy"] == "agent"
+    assert attrs["relation"] == "zero_out"
+    assert attrs["warning"] == "large_delta"
+    assert len(caplog.records) == 1
+
+
+def test_no_kept_file_has_sentences(caplog):
+    names = [path.stem for path in sorted(reference.REFERENCE.glob("*.nc"))]
+    for results in reference.load(names, [reference.REFERENCE]).values():
+        assert set(results["unit"].values) <= {"none", "record", "agent", "column"}
+    assert len(names) > 50
+    assert not caplog.records
