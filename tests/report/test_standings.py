@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from admmbench.report import standings
+from admmbench.report.environment import words
 from admmbench.results.who_wins import lead
 from tests.made import INF, build, totals
 
@@ -17,6 +18,10 @@ ERRORS = {
 
 def rows(*results):
     return standings.content(results, {})
+
+
+def privacy(lead):
+    return words().lead_privacy(lead.privacy)
 
 
 def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():
@@ -34,31 +39,31 @@ def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():
 
 def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
     first, second = rows(build(ERRORS))
-    assert first["winner"] == "ObjT"
-    assert first["budget"] == "ε = 0.1"
-    assert first["measure"] == "final test error in percent"
-    assert first["runner_up"] == "ObjP"
-    assert first["difference"].startswith("10.00 [")
-    assert first["privacy"] == "no guarantee: 1.73"
-    assert second["winner"] == ""
-    assert set(second["undecided"]) == set(ERRORS)
+    assert first.row.winner == "ObjT"
+    assert first.row.epsilon == 0.1
+    assert words().measure(first.row.measure, first.row.unit) == "final test error in percent"
+    assert first.row.runner_up == "ObjP"
+    assert words().interval(first.row.difference).startswith("10.00 [")
+    assert privacy(first) == "no guarantee: 1.73"
+    assert second.row.winner == ""
+    assert set(second.row.undecided) == set(ERRORS)
 
 
 def test_totals_that_differ_and_methods_without_a_guarantee_are_named():
     results = build(ERRORS, sensitivity="global")
     results["guarantee"].loc[{"algorithm": "ObjP"}] = "none"
     first, _ = rows(results)
-    assert first["privacy"] == "unequal: 1.73; 1 of 3 without a guarantee"
+    assert privacy(first) == "unequal: 1.73; 1 of 3 without a guarantee"
     results = build(ERRORS, sensitivity="global")
     for name in ("epsilon_composed", "epsilon_total"):
         results[name].loc[{"algorithm": "OutP"}] *= 1000
     first, _ = rows(results)
-    assert first["privacy"] == "unequal: 1.73 to 1,732"
+    assert privacy(first) == "unequal: 1.73 to 1,732"
 
 
 def test_equal_totals_are_called_equal():
     first, _ = rows(build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global"))
-    assert first["privacy"] == "equal: 1.73"
+    assert privacy(first) == "equal: 1.73"
 
 
 def test_studies_with_totals_have_their_answer_elsewhere():
@@ -72,20 +77,20 @@ def test_noise_is_not_compared_with_none():
     results = build(exact)
     results["noise_magnitude"].loc[{"algorithm": "Noisy"}] = 1.0
     (row,) = rows(results)
-    assert (row["winner"], row["budget"]) == ("ADMM", "")
-    assert row["privacy"] == "none, and no noise"
+    assert (row.row.winner, row.row.epsilon) == ("ADMM", INF)
+    assert privacy(row) == "none, and no noise"
     results = build(ERRORS)
     results["noise_magnitude"].loc[{"algorithm": "ObjT"}] = (
         0.0  # it ran at a budget and did not use it
     )
-    assert [row["winner"] for row in rows(results)] == ["ObjP", ""]
+    assert [row.row.winner for row in rows(results)] == ["ObjP", ""]
 
 
 def test_methods_that_lost_runs_do_not_lead():
     results = build(ERRORS, diverged={("ObjT", 0.1): 3})
     first, _ = rows(results)
-    assert first["winner"] == "ObjP"
-    assert first["lost"] == "lost runs: ObjT (3 of 10)"
+    assert first.row.winner == "ObjP"
+    assert first.lost == {"ObjT": (3, 10)}
 
 
 def test_a_study_of_computing_time_is_compared_by_it():
@@ -94,8 +99,8 @@ def test_a_study_of_computing_time_is_compared_by_it():
     results["seconds"] = 1 / results["test_error"]
     results["seconds"].attrs = {"long_name": "computing time", "units": "s"}
     first, _ = rows(results)
-    assert (first["winner"], first["runner_up"]) == ("OutP", "ObjP")
-    assert first["measure"] == "final computing time in s"
+    assert (first.row.winner, first.row.runner_up) == ("OutP", "ObjP")
+    assert words().measure(first.row.measure, first.row.unit) == "final computing time in s"
 
 
 def constrained(errors, violations, methods=None, agents=None):
@@ -112,26 +117,26 @@ SOLVED = {"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}}
 
 def test_with_constraints_the_objective_of_points_that_meet_them_counts():
     (row,) = rows(constrained(SOLVED, {"C": 0.011}))
-    assert (row["winner"], row["runner_up"]) == ("A", "B")
-    assert row["measure"] == "final training loss in nat"
-    assert row["which"] == "1 agent"
-    assert row["lost"] == "violation above 0.01: C (10 of 10)"
+    assert (row.row.winner, row.row.runner_up) == ("A", "B")
+    assert words().measure(row.row.measure, row.row.unit) == "final training loss in nat"
+    assert words().which(row) == "1 agent"
+    assert words().lost(row) == "violation above 0.01: C (10 of 10)"
     (row,) = rows(constrained(SOLVED, {"C": 0.009}))
-    assert (row["winner"], row["lost"]) == ("C", "")
+    assert (row.row.winner, words().lost(row)) == ("C", "")
 
 
 def test_a_margin_of_errors_says_nothing_of_objectives():
     results = constrained(SOLVED, {}).assign_attrs(margin=1000.0)
     (row,) = rows(results)
-    assert row["winner"] == "C"
+    assert row.row.winner == "C"
     (row,) = rows(results.assign_attrs(metric="train_loss"))
-    assert row["group"] == ["C", "A", "B"]
+    assert row.row.group == ["C", "A", "B"]
 
 
 def test_objectives_of_other_numbers_of_agents_or_of_one_method_are_not_compared():
     assert not rows(constrained(SOLVED, {}, agents=[1, 2, 5]))
     (row,) = rows(constrained(SOLVED, {}, agents=[2, 5, 5]))
-    assert (row["winner"], row["runner_up"], row["which"]) == ("C", "B", "5 agents")
+    assert (row.row.winner, row.row.runner_up, words().which(row)) == ("C", "B", "5 agents")
     assert not rows(constrained(SOLVED, {}, methods=dict.fromkeys("ABC", "prox_al")))
 
 
@@ -139,14 +144,14 @@ def test_numbers_of_features_and_optima_do_not_compete():
     results = build({"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}, "D": {INF: 0.05}})
     results = results.assign_coords(features=("algorithm", [250, 250, 500, 500]))
     found = rows(results)
-    assert [(row["winner"], row["which"]) for row in found] == [
+    assert [(row.row.winner, words().which(row)) for row in found] == [
         ("A", "250 features"),
         ("D", "500 features"),
     ]
     results = build(
         {"A": {INF: 0.2}, "B": {INF: 0.3}, "F*": {INF: 0.1}}, methods={"F*": "centralized"}
     )
-    assert [row["winner"] for row in rows(results)] == ["A"]
+    assert [row.row.winner for row in rows(results)] == ["A"]
 
 
 def test_a_method_may_be_undecided_while_others_with_lower_means_are_behind():
@@ -154,39 +159,40 @@ def test_a_method_may_be_undecided_while_others_with_lower_means_are_behind():
     final = results["test_error"].sel(algorithm="C")
     final += np.linspace(-0.2, 0.2, final.sizes["seed"])[None, :, None]
     (row,) = rows(results)
-    assert row["undecided"] == ["A", "C"]
-    assert row["runner_up"] == "B"
-    assert row["difference"].startswith("1.00 [0.9")
+    assert row.row.undecided == ["A", "C"]
+    assert row.row.runner_up == "B"
+    assert words().interval(row.row.difference).startswith("1.00 [0.9")
 
 
 def test_values_that_do_not_depend_on_the_seed_decide_nothing():
     (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, spread=0.0))
-    assert row["error"] == "20.00, the same for all seeds"
-    assert row["difference"] == "10.00, the same for all seeds"
-    assert (row["only"], row["lowest"]) == ("lowest, the same for all seeds", "A")
+    assert words().interval(row.row.error) == "20.00, the same for all seeds"
+    assert words().interval(row.row.difference) == "10.00, the same for all seeds"
+    assert (words().only(row), row.row.lowest) == ("lowest, the same for all seeds", "A")
     (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.2}}, spread=0.0))
-    assert (row["only"], row["lowest"]) == ("the only method", "A = B")
+    assert (words().only(row), row.row.lowest) == ("the only method", "A = B")
 
 
 def test_the_one_method_that_is_left_does_not_lead():
     (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, diverged={("B", 1.0): 10}))
-    assert (row["only"], row["lowest"]) == ("the only one left", "A")
+    assert (words().only(row), row.row.lowest) == ("the only one left", "A")
 
 
 def test_totals_at_several_deltas_say_so():
     results = build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global")
     results["delta"].loc[{"algorithm": "ObjT"}] = 1e-3
     first, _ = rows(results)
-    assert first["privacy"] == "unequal: 1.73 at several δ"
+    assert privacy(first) == "unequal: 1.73 at several δ"
 
 
 def test_one_seed_shows_the_lowest_and_no_tie():
     first, *_ = rows(build(ERRORS, seeds=1))
-    assert (first["only"], first["lowest"]) == ("lowest of one seed", "ObjT")
+    assert (words().only(first), first.row.lowest) == ("lowest of one seed", "ObjT")
 
 
 def test_many_ties_are_counted():
     means = {f"m{number}": {1.0: 0.2} for number in range(6)}
     (row,) = rows(build(means, spread=0.01))
-    assert (len(row["undecided"]), len(row["named"])) == (6, 3)
-    assert np.isfinite(float(row["error"].split()[0]))
+    assert len(row.row.undecided) == 6
+    assert "undecided between m0; m1; m2 and 3 more" in words().lead(row)
+    assert np.isfinite(row.row.error.lower)

@@ -12,6 +12,7 @@ import yaml
 from admmbench import load_dataset
 from admmbench.cli import main
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
+from admmbench.report.environment import words
 from admmbench.results import file_differences, reference
 from admmbench.study import config
 from tests.made import build
@@ -186,15 +187,15 @@ def test_commands_check_kept_files_by_the_list_beside_them(tmp_path, capsys, cap
     other.write_bytes(path.read_bytes())
     keep = ["keep", str(path), "--made-by", "snakemake", "--folder", str(tmp_path / "again")]
     commands = ["show", str(path)], ["compare", str(path), str(path)], keep
-    for words in commands:
-        assert main(words) == 0
+    for command in commands:
+        assert main(command) == 0
     assert "checksum" not in caplog.text
     assert main(["show", str(other)]) == 0
     assert "other.nc has no checksum" in caplog.text
     path.write_bytes(path.read_bytes() + b"\n")
     capsys.readouterr()
-    for words in commands:
-        assert main(words) == 1
+    for command in commands:
+        assert main(command) == 1
         assert "study.nc: not the file that was kept" in capsys.readouterr().err
 
 
@@ -287,7 +288,7 @@ def test_outdated_results_are_marked_wherever_they_are_shown(tmp_path, capsys):
     path = outdated(tmp_path)
     kept = reference.read(path)
     why = "†: ObjP had more noise than today, and will be run again. Verdicts, ranks"
-    assert reference.about_marks(kept).startswith(why)
+    assert words().outdated(reference.outdated(kept)).startswith(why)
     labels = [reference.marked(each, kept) for each in ("ObjP", "OutP")]
     assert labels == ["ObjP †", "OutP"]
     for command in (["show", str(path)], ["compare", str(path), str(path)]):
@@ -295,8 +296,8 @@ def test_outdated_results_are_marked_wherever_they_are_shown(tmp_path, capsys):
         printed = " ".join(capsys.readouterr().out.split())
         assert why in printed
         assert ("ObjP †" in printed) == (command[0] == "show")
-    assert why in reference.against(build(ERRORS), kept)["summary"]
-    assert reference.about_marks(build(ERRORS)) == ""
+    assert reference.against(build(ERRORS), kept)["outdated"].labels == ["ObjP"]
+    assert reference.outdated(build(ERRORS)) is None
     assert reference.marked("ObjP", build(ERRORS)) == "ObjP"
 
 

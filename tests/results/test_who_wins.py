@@ -14,6 +14,7 @@ from admmbench.inference.contrasts import equivalent
 from admmbench.inference.intervals import Estimate
 from admmbench.inference.power import seeds_needed
 from admmbench.report import answer
+from admmbench.report.environment import words
 from admmbench.results.who_wins import compare, lead, marks, mean_ranks, names, standings
 from admmbench.results.wording import listed
 from tests.made import INF, build, totals
@@ -38,6 +39,13 @@ AUC = np.array(
         [0.957, 0.978, 0.946, 0.970],
     ]
 )
+
+
+def short(content):
+    """The answer in a sentence or two."""
+    return words().short(content["answer"])
+
+
 VARIANTS = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
 
 
@@ -158,29 +166,27 @@ def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were()
 def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     studies = [study({**LATER, **CLEAR}, float(epsilon), added=NAMES) for epsilon in (1, 2)]
     content = answer.content(compare(studies), {})
-    assert content["short"] == (
+    assert short(content) == (
         "ObjP wins on MNIST at ε = 1, 2. OutP second, added later, is better than the best and leads on MNIST at "
         "ε = 1, 2. Never shown to be behind: ObjP."
     )
-    assert content["added"] == (
+    assert words().others_added(content["answer"]) == (
         "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at "
         "ε = 1, 2."
     )
     row = content["groups"][0]["rows"][0]
-    assert (row["winner"], row["runner_up"]) == ("ObjP", "ObjT")
-    assert [own["verdict"] for own in row["added"]] == ["worse", "better", "undecided"]
-    assert row["added"][1]["difference"].startswith("−7.99 [")
-    ranks = {each["label"]: each["rank"] for each in content["groups"][0]["beside"][0]["rows"]}
-    assert (ranks["ObjP"], ranks["OutP second"]) == ("1", "added")
-    cells = {each["label"]: each["cells"][0]["standing"] for each in content["matrix"]["rows"]}
+    assert (row.winner, row.runner_up) == ("ObjP", "ObjT")
+    assert [own.verdict for own in row.added] == ["worse", "better", "undecided"]
+    assert row.added[1].difference.centre == pytest.approx(-0.0799, abs=1e-4)
+    ranks = {each.label: each.ranks for each in content["groups"][0]["beside"][0]["rows"]}
+    assert (ranks["ObjP"], ranks["OutP second"]) == ((1, 1), None)
+    cells = {each["label"]: each["cells"][0].standing for each in content["matrix"]["rows"]}
     assert (cells["ObjP"], cells["OutP second"], cells["OutP first"]) == (
         "winner",
         "better",
         "worse",
     )
-    assert content["facts"]["Added later"].startswith(
-        "OutP first, OutP second and OutP third: compared with all"
-    )
+    assert content["facts"].added == list(LATER)
 
 
 def with_constant(ds, error):
@@ -192,18 +198,18 @@ def test_methods_that_are_no_better_than_a_constant_are_said_to_be_so_first():
     first = with_constant(study(CLEAR), 0.05)
     found = compare([first, with_constant(study(CLEAR, 2.0), 0.05)])
     content = answer.content(found, {})
-    assert content["short"].startswith(
+    assert short(content).startswith(
         "No method is better than a constant prediction on MNIST at ε = 1, 2 (the commonest class: 5.00 %). ObjP wins"
     )
-    assert content["matrix"]["floors"]["Best constant prediction"] == ["5.00", "5.00"]
+    assert content["matrix"]["constants"]
     # One method is as good as it, in which nothing is won; then one is better.
     same = compare([with_constant(study(CLEAR), 0.115)])
-    assert answer.content(same, {})["short"].startswith("No method is better")
+    assert short(answer.content(same, {})).startswith("No method is better")
     better = answer.content(compare([with_constant(study(CLEAR), 0.116)]), {})
-    assert better["short"] == "ObjP wins on MNIST at ε = 1."
+    assert short(better) == "ObjP wins on MNIST at ε = 1."
     unknown = answer.content(compare([study(CLEAR)]), {})
-    assert unknown["short"] == better["short"]
-    assert list(unknown["matrix"]["floors"]) == ["Without privacy"]
+    assert short(unknown) == short(better)
+    assert not unknown["matrix"]["constants"]
 
 
 def test_a_constant_is_no_yardstick_of_another_metric():
@@ -215,7 +221,7 @@ def test_a_constant_is_no_yardstick_of_another_metric():
 
 def test_where_a_method_that_was_added_leads_it_is_not_said_that_none_wins_alone():
     studies = [study({**LATER, **ALIKE}, k, added=NAMES, margin=0.002) for k in (1.0, 2.0)]
-    assert answer.content(compare(studies), {})["short"].startswith(
+    assert short(answer.content(compare(studies), {})).startswith(
         "ObjP and ObjT are the best and equivalent on MNIST at ε = 1, 2. OutP second, added later, is better"
     )
 
@@ -239,14 +245,16 @@ def test_the_answer_where_all_methods_lost_runs():
     everyone = {(label, 1.0): 4 for label in CLEAR}
     lost = study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)
     content = answer.content(compare([lost, study(CLEAR, 2.0)]), {})
-    assert content["short"] == (
+    assert short(content) == (
         "ObjP wins on MNIST at ε = 2. All methods that it was stated with lost runs on MNIST at ε = 1."
     )
-    assert content["added"].startswith(
-        "OutP first, added later, is not compared on MNIST at ε = 1."
+    assert (
+        words()
+        .others_added(content["answer"])
+        .startswith("OutP first, added later, is not compared on MNIST at ε = 1.")
     )
     row = content["groups"][0]["rows"][0]
-    assert [own["difference"] for own in row["added"]] == ["–"] * 3
+    assert [own.difference for own in row.added] == [None] * 3
 
 
 TIED = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
@@ -302,7 +310,7 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
 def test_the_answer_in_a_sentence(rows, wanted):
     studies = [study(values, 2.0**k, margin=0.002) for k, values in enumerate(rows)]
     assert (
-        re.sub(r"[\d,]+ seeds", "4,600 seeds", answer.content(compare(studies), {})["short"])
+        re.sub(r"[\d,]+ seeds", "4,600 seeds", short(answer.content(compare(studies), {})))
         == wanted
     )
 
@@ -314,8 +322,8 @@ def test_data_on_which_nothing_is_decided_are_named():
         study(TIED, name="one", dataset="femnist"),
         study(CLEAR, name="three"),
     ]
-    short = answer.content(compare(studies), {})["short"]
-    assert "3 of 4 rows, among them all on Adult, are undecided: " in short
+    text = short(answer.content(compare(studies), {}))
+    assert "3 of 4 rows, among them all on Adult, are undecided: " in text
 
 
 def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():
@@ -378,14 +386,15 @@ def test_two_names_of_one_run_are_one_rival():
     ranks = mean_ranks(found).to_series().to_dict()
     assert ranks == {"ObjP": 1, "ObjPM": 1, "ObjT": 2, "OutP": 3}
     content = answer.content(found, {})
-    assert content["short"] == "ObjP = ObjPM wins on MNIST at ε = 1."
+    assert short(content) == "ObjP = ObjPM wins on MNIST at ε = 1."
     assert [row["label"] for row in content["matrix"]["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
     (beside,) = content["groups"][0]["beside"]
-    assert [row["label"] for row in beside["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
+    assert [row.label for row in beside["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
     assert beside["control"] == "ObjP = ObjPM"
     (row,) = content["groups"][0]["rows"]
-    assert (row["lowest"], row["runner_up"]) == ("ObjP = ObjPM", "ObjT")
-    assert "ObjP = ObjPM: one method on MNIST at ε = 1" in content["notes"][-1]
+    assert (row.lowest, row.runner_up) == ("ObjP = ObjPM", "ObjT")
+    notes = words().notes(content["notes"], content["answer"])
+    assert "ObjP = ObjPM: one method on MNIST at ε = 1, with the same" in notes
 
 
 def test_values_that_differ_once_are_those_of_two_methods():
@@ -422,13 +431,13 @@ def test_a_method_that_is_another_one_at_one_budget_alone_is_itself_elsewhere():
         "OutP": 3.5,
     }
     content = answer.content(found, {})
-    assert content["short"].endswith("Never shown to be behind: ObjPM.")
+    assert short(content).endswith("Never shown to be behind: ObjPM.")
 
 
 def test_a_table_is_called_by_its_file():
     facts = {"dataset": "table", "dataset_settings": '{"path": "../visits/patients.csv"}'}
     found = compare([study(CLEAR).assign_attrs(facts)])
-    assert answer.content(found, {})["short"] == "ObjP wins on patients.csv at ε = 1."
+    assert short(answer.content(found, {})) == "ObjP wins on patients.csv at ε = 1."
 
 
 @pytest.mark.parametrize("path", ['"mine.h5"', "7", "[1, 2]", "null"])
@@ -443,8 +452,8 @@ def test_two_names_alone_are_one_method_that_beat_nobody():
     found = compare([ds, study(CLEAR, name="other", dataset="adult")])
     # The level is that of the other row alone.
     assert found["level"][1] == compare([study(CLEAR)])["level"][0]
-    short = answer.content(found, {})["short"]
-    assert "ObjP = ObjPM is the only method on MNIST at ε = 1." in short
+    text = short(answer.content(found, {}))
+    assert "ObjP = ObjPM is the only method on MNIST at ε = 1." in text
 
 
 def test_one_seed_decides_nothing():
@@ -464,8 +473,8 @@ def test_methods_without_a_seed_in_common_decide_nothing():
     found = compare([ds])
     assert found["seeds"].item() == np.inf
     content = answer.content(found, {})
-    assert content["short"] == "Undecided between ObjP and ObjT at ε = 1."
-    assert [each["chance"] for each in content["groups"][0]["beside"][0]["rows"]] == ["–", "–"]
+    assert short(content) == "Undecided between ObjP and ObjT at ε = 1."
+    assert [each.chance for each in content["groups"][0]["beside"][0]["rows"]] == [None, None]
 
 
 def test_a_method_with_one_seed_may_have_any_rank():
@@ -503,9 +512,9 @@ def test_one_method_that_is_left_beat_nobody():
     found = compare([ds])
     assert found["standing"].isel(cell=0).values.tolist() == ["alone", "", ""]
     content = answer.content(found, {})
-    assert content["short"] == "ObjP is the only one left on MNIST at ε = 1: all others lost runs."
+    assert short(content) == "ObjP is the only one left on MNIST at ε = 1: all others lost runs."
     ((row,),) = (group["rows"] for group in content["groups"])
-    assert (row["winner"], row["group"], row["alone"]) == ("", [], "ObjP")
+    assert (row.winner, row.group, row.alone) == ("", [], "ObjP")
 
 
 def test_the_floor_is_the_lowest_mean_without_privacy():
@@ -652,22 +661,24 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
     for ds, control in ((study(CLEAR), "ObjP"), (stated, "OutP")):
         ((beside,),) = (group["beside"] for group in answer.content(compare([ds]), {})["groups"])
         assert beside["control"] == control
-        rows = {row["label"]: row for row in beside["rows"]}
+        rows = {row.label: row for row in beside["rows"]}
         assert list(rows) == list(CLEAR)
-        assert rows[control]["difference"] == "–"
+        assert rows[control].difference is None
         if ds is stated:
-            assert rows["ObjP"]["difference"].startswith("−20.25 [")
-            assert rows["ObjP"]["chance"].startswith("100 % [")
+            assert rows["ObjP"].difference.centre == pytest.approx(-0.2025)
+            assert words().chance(rows["ObjP"].chance).startswith("100 % [")
     # Nothing is compared with one that does not compete.
     lost = study(CLEAR, diverged={("OutP", 1.0): 1}, control="OutP")
     ((beside,),) = (group["beside"] for group in answer.content(compare([lost]), {})["groups"])
-    assert {(row["difference"], row["chance"]) for row in beside["rows"]} == {("–", "–")}
+    assert {(words().interval(row.difference), row.chance) for row in beside["rows"]} == {
+        ("–", None)
+    }
 
 
 def test_the_answer_counts_the_methods_of_large_groups():
     values = {label: [0.10, 0.11, 0.12, 0.13] for label in ("ObjP", "ObjT", "OutP", "ObjPM")}
     both = compare([study(values, epsilon, margin=0.01) for epsilon in (1.0, 2.0)])
-    short = answer.content(both, {})["short"]
-    assert short.startswith(
+    text = short(answer.content(both, {}))
+    assert text.startswith(
         "No method wins alone. Several methods are the best and equivalent: on MNIST 4 at ε = 1 and 4 at ε = 2."
     )

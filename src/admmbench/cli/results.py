@@ -170,14 +170,16 @@ def _show(options: argparse.Namespace) -> None:
 )
 def _compare(options: argparse.Namespace) -> int:
     from admmbench.report import tables
+    from admmbench.report.environment import words
     from admmbench.report.terminal import as_rich
     from admmbench.results import file_differences, reference
 
     first, second = (_of_experiment(_read(path), path) for path in (options.first, options.second))
     compared = file_differences.contrast(first, second)
     console = wide_console()
-    about_marks = filter(None, map(reference.about_marks, (first, second)))
-    for difference in (*file_differences.settings(first, second), *about_marks):
+    outdated = filter(None, map(reference.outdated, (first, second)))
+    sentences = map(words().outdated, outdated)
+    for difference in (*file_differences.settings(first, second), *sentences):
         console.print(difference, soft_wrap=True, markup=False)
     unit = " in percent" if compared.attrs["fraction"] else ""
     rows = tables.differences(file_differences.rows(compared))

@@ -172,6 +172,7 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench.datasets import describe
     from admmbench.jobs import seal
     from admmbench.report import answer
+    from admmbench.report.environment import words
     from admmbench.results.who_wins import compare
     from admmbench.study.config import read_experiment
     from admmbench.study.ranking import HEAD, NAME, Question, as_typed, experiment
@@ -223,7 +224,8 @@ def _rank(options: argparse.Namespace) -> int:
         results = Path("results", NAME)
         comparison = compare([seal.read(results / "results.nc")])
         if comparison is not None:
-            print(answer.content(comparison, dict([read_experiment(results)]))["short"])
+            content = answer.content(comparison, dict([read_experiment(results)]))
+            print(words().short(content["answer"]))
     report = folder / "results/report/config/index.html"
     print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
     print(

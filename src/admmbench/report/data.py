@@ -2,7 +2,272 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from admmbench.inference.intervals import ROUNDING
+
+Badge = Literal["tuned", "tuned_at_edge", "stated", "default"]
+"""How the settings of a method were found."""
+PrivacyKind = Literal["not_private", "equal", "none", "unequal"]
+"""Whether methods of a row have no noise, equal totals, no guarantee, or totals that differ."""
+
+
+MOST_NAMED = 3
+"""Number of methods that are named before the page says how many more there are."""
+
+
+class Value(NamedTuple):
+    """A number with its interval, NaN where it has none."""
+
+    centre: float
+    lower: float = math.nan
+    upper: float = math.nan
+    fraction: bool = False
+    """Whether it is shown in percent."""
+
+    @property
+    def same(self) -> bool:
+        """Whether all seeds have it, up to rounding."""
+        return math.isclose(self.lower, self.upper, rel_tol=ROUNDING)
+
+
+class Added(NamedTuple):
+    """A method that was added after the study was stated, beside the best of a row."""
+
+    label: str
+    verdict: str
+    difference: Value | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """Who is best among the methods of an experiment at a budget. Several labels of one method are joined by " = ".
+
+    Attributes
+    ----------
+    place
+        Name of the data.
+    experiment, note
+        Name of the experiment, and what is left out of its data.
+    measure, unit
+        What is compared, with its unit: %, that of the metric, or empty.
+    epsilon
+        The budget.
+    names
+        All labels of each method.
+    badges
+        How the settings of the best were found, by label.
+    group, undecided
+        The winner or the equivalent methods; else the methods that nothing is decided between; by their means.
+    alone
+        The only method; empty if there are several.
+    lost
+        Whether others lost runs.
+    seeds
+        Forecast of the seeds that decide the row, 0 where it is decided.
+    added
+        Methods that were added later.
+    lowest, error
+        Method with the lowest mean, and this.
+    runner_up, next_error, difference, over_records
+        The next method, its mean, the difference of the two, and its interval over other test records.
+    floor_method, floor
+        The method with the lowest mean without privacy, and this.
+    constant
+        Error of the best constant prediction, NaN where it is not known.
+    no_better
+        Whether no method is better than that.
+    """
+
+    place: str
+    experiment: str
+    note: str
+    measure: str
+    unit: str
+    epsilon: float
+    names: dict[str, list[str]]
+    badges: dict[str, Badge]
+    group: list[str]
+    undecided: list[str]
+    alone: str
+    lost: bool
+    seeds: float
+    added: list[Added]
+    lowest: str
+    error: Value | None
+    runner_up: str
+    next_error: Value | None
+    difference: Value | None
+    over_records: Value | None
+    floor_method: str
+    floor: Value
+    constant: Value
+    no_better: bool
+
+    @property
+    def winner(self) -> str:
+        """The method that alone is best."""
+        return self.group[0] if len(self.group) == 1 else ""
+
+    @property
+    def badge(self) -> str:
+        """How the settings of all of the best were found, if in one way."""
+        return next(iter(self.badges.values())) if len({*self.badges.values()}) == 1 else ""
+
+
+def by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Return rows by the name of their data."""
+    places: dict[str, list[Row]] = {}
+    for row in rows:
+        places.setdefault(row.place, []).append(row)
+    return places
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of all experiments, from which the answer in a sentence or two is written.
+
+    Attributes
+    ----------
+    rows
+        In the order of the page.
+    unbeaten
+        Methods that are nowhere shown to be behind.
+    """
+
+    rows: list[Row]
+    unbeaten: list[str]
+
+    @property
+    def groups(self) -> dict[tuple[str, ...], dict[str, list[Row]]]:
+        """Rows with the same few best methods, by the data."""
+        few = [row for row in self.rows if 0 < len(row.group) <= MOST_NAMED]
+        groups = dict.fromkeys(tuple(row.group) for row in few)
+        return {own: by_place(row for row in few if tuple(row.group) == own) for own in groups}
+
+    @property
+    def large_groups(self) -> dict[str, list[Row]]:
+        """Rows with many best methods, by the data."""
+        return by_place(row for row in self.rows if len(row.group) > MOST_NAMED)
+
+    @property
+    def no_better(self) -> dict[str, list[Row]]:
+        """Rows in which no method is better than a constant prediction, by the data."""
+        return by_place(row for row in self.rows if row.no_better)
+
+    @property
+    def added(self) -> dict[str, dict[str, dict[str, list[Row]]]]:
+        """Rows with a verdict on a method that was added later, by label, verdict and data."""
+        labels: dict[str, dict[str, dict[str, list[Row]]]] = {}
+        for row in self.rows:
+            for own in row.added:
+                places = labels.setdefault(own.label, {}).setdefault(own.verdict, {})
+                places.setdefault(row.place, []).append(row)
+        return labels
+
+    @property
+    def open_places(self) -> list[str]:
+        """Data with several rows, none of which is decided."""
+        places = by_place(self.rows).items()
+        return [
+            place for place, rows in places if len(rows) > 1 and all(row.undecided for row in rows)
+        ]
+
+    @property
+    def several_names(self) -> dict[str, list[Row]]:
+        """Rows in which one method has several labels, as after a search that made one of them the other."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            for labels in dict.fromkeys(tuple(each) for each in row.names.values()):
+                if len(labels) > 1:
+                    found.setdefault(" = ".join(labels), []).append(row)
+        return found
+
+
+class Facts(NamedTuple):
+    """What holds for the rows of the answer, each value with the data of which it is, if there are several values."""
+
+    deltas: dict[float, list[str]]
+    neighbours: dict[tuple[str, str], list[str]]
+    measures: dict[tuple[str, str], list[str]]
+    """By what is compared and its unit."""
+    seeds: dict[tuple[int, int], list[str]]
+    """By the fewest and the most of a method."""
+    margins: dict[tuple[Value, str], list[str]]
+    """By value and unit."""
+    looks: dict[int, list[str]]
+    comparisons: int
+    """Number of pairs of methods of all rows."""
+    added: list[str]
+    """Methods that were added after the study was stated."""
+
+
+class Beside(NamedTuple):
+    """A method of a row, beside the control; None where it is not compared."""
+
+    label: str
+    error: Value
+    ranks: tuple[float, float] | None
+    """Bounds of its rank; None if it was added later."""
+    difference: Value | None = None
+    over_records: Value | None = None
+    chance: Value | None = None
+    """At how many of all seeds it has the lower error, in percent."""
+
+
+class MatrixCell(NamedTuple):
+    """A method in a row of the answer."""
+
+    error: Value
+    outdated: bool
+    standing: str
+    """As of `admmbench.results.who_wins.marks`."""
+    lost: int
+    runs: int
+
+
+class Notes(NamedTuple):
+    """Methods that a reader of the answer should know about, with the data of which it is."""
+
+    excluded: dict[str, list[str]]
+    """Those that ran at a budget and are not compared."""
+    conditional: dict[str, list[str]]
+    """Those with a conditional guarantee."""
+    lost: bool
+    """Whether one lost a run."""
+
+
+class Lead(NamedTuple):
+    """Who leads at a budget that is no total of whole runs."""
+
+    row: Row
+    title: str
+    only: str
+    """Why the lowest value is no lead: ``alone``, ``one_seed``, ``same``; empty if it is one."""
+    agents: int | None
+    """Where those with other numbers are in other rows."""
+    features: int | None
+    privacy: LeadPrivacy
+    violated: float | None
+    """Largest violation of constraints that is allowed, where there are constraints."""
+    lost: dict[str, tuple[int, int]]
+    """Runs that were lost, and all of them, by label."""
+
+
+class LeadPrivacy(NamedTuple):
+    """What the methods of a row promise of a whole run."""
+
+    kind: PrivacyKind
+    least: float = math.nan
+    most: float = math.nan
+    """Ends of the totals, or of composed values where there is no guarantee."""
+    deltas: int = 1
+    without: int = 0
+    """Number of methods without a guarantee."""
+    methods: int = 0
 
 
 class Protected(NamedTuple):

@@ -19,7 +19,7 @@ from admmbench.figures import Figure, drawing, look
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
 from admmbench.report import answer, explore, picture, standings, tables
-from admmbench.report.data import Protected
+from admmbench.report.data import Lead, Protected
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
@@ -136,7 +136,6 @@ def render(
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
         standings=leading,
         parts=_incomplete(sections, leading),
-        marks=_about_marks(experiments),
         protected=_protected(experiments),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
@@ -161,9 +160,9 @@ def _title(sections: Sequence[Section], configuration: str) -> str:
     return words[:1].upper() + words[1:] or "ADMM-based federated learning"
 
 
-def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _incomplete(sections: Iterable[Section], leading: Iterable[Lead]) -> dict[str, list[str]]:
     """Notes on data that are not complete, of the experiments that have rows."""
-    named = {row["experiment"] for row in rows}
+    named = {each.row.experiment for each in leading}
     of = [section.results.attrs for section in sections if section.name in named]
     return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
 
@@ -175,12 +174,6 @@ def _protected(experiments: Sequence[xr.Dataset]) -> dict[Protected, list[str]]:
         for each in tables.protected(results):
             titles.setdefault(each, []).append(results.attrs["title"])
     return titles
-
-
-def _about_marks(experiments: Iterable[xr.Dataset]) -> list[str]:
-    """What is outdated, with the study that it is of."""
-    notes = ((results.attrs["title"], reference.about_marks(results)) for results in experiments)
-    return [f"{title}. {note}" for title, note in notes if note]
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
@@ -229,7 +222,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "setting": tables.setting(results),
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
-        "marks": reference.about_marks(results),
+        "marks": reference.outdated(results),
         "outdated": outdated(section.name, section.experiment),
         "figures": [
             _figure(section, figure, f"f{number}-{place}")
@@ -277,5 +270,4 @@ def _figure(section: Section, figure: Figure, prefix: str) -> dict[str, Any]:
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
-        "marks": reference.about_marks(section.results),
     }

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import rich.table
 import xarray as xr
 from rich.markup import escape
 
 from admmbench.report import standings, tables
-from admmbench.report.answer import MOST_NAMED
-from admmbench.report.environment import TEXT
+from admmbench.report.environment import words
 from admmbench.results import reference, statistics
-from admmbench.results.wording import listed
 
 
 def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
@@ -30,8 +27,8 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
         Sentences and tables, in their order.
     """
     yield f"[bold]{escape(results.attrs['title'])}[/]"
-    if note := reference.about_marks(results):
-        yield escape(note)
+    if outdated := reference.outdated(results):
+        yield escape(words().outdated(outdated))
     yield from (f"{name}: {escape(text)}" for name, text in tables.setting(results).items())
     if solutions := tables.solutions(results):
         yield as_rich("Solutions: means over seeds", solutions)
@@ -40,11 +37,10 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
             yield as_rich(f"{title}: mean {tables.spread(results)}", tables.errors(results, how))
     if statistics.of_whole_runs(results):
         yield "Budgets are totals of whole runs: the report says who wins at equal privacy."
-    yield from map(_lead, standings.content([results], {}))
+    yield from (escape(words().lead(each)) for each in standings.content([results], {}))
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
-    words: Any = TEXT.get_template("words.jinja").module
-    yield from (escape(words.protects(each)) for each in tables.protected(results))
+    yield from (escape(words().protects(each)) for each in tables.protected(results))
 
 
 def as_rich(title: str, table: tables.Table) -> rich.table.Table:
@@ -71,25 +67,3 @@ def _marked(cell: str | tables.Cell) -> str:
         else escape(cell.text)
     )
     return " ".join(filter(None, (text, cell.note, cell.lost)))
-
-
-def _lead(row: dict[str, Any]) -> str:
-    """A row of the standings, as a sentence."""
-    where = ", ".join(filter(None, (row["budget"] or "Without a budget", row["which"])))
-    if row["only"]:
-        ahead = f"{row['only']}: {row['lowest']} with {row['error']}"
-    elif row["winner"]:
-        ahead = f"{row['winner']} leads with {row['error']}"
-    elif row["group"]:
-        ahead = f"{listed(row['group'], MOST_NAMED)} are equivalent, the lowest {row['error']}"
-    elif row["undecided"]:
-        ahead = (
-            f"undecided between {listed(row['undecided'], MOST_NAMED)}, the lowest {row['error']}"
-        )
-    else:
-        return f"{where}: all methods lost runs."
-    behind = f"; {row['runner_up']} is {row['difference']} behind" if row["runner_up"] else ""
-    if row["no_better"]:
-        behind += "; no method is better than a constant prediction"
-    lost = f"; {row['lost']}" if row["lost"] else ""
-    return escape(f"{where}: {ahead}{behind}. Privacy, composed ε: {row['privacy']}{lost}.")

@@ -75,8 +75,8 @@ class Source(Strict):
 
 def outdated_labels(results: xr.Dataset) -> list[str]:
     """Return the labels of the methods whose results are outdated."""
-    outdated = _outdated(results)
-    return outdated.labels if outdated else []
+    stated = outdated(results)
+    return stated.labels if stated else []
 
 
 def marked(label: str, results: xr.Dataset) -> str:
@@ -84,16 +84,7 @@ def marked(label: str, results: xr.Dataset) -> str:
     return label + MARK if label in outdated_labels(results) else label
 
 
-def about_marks(results: xr.Dataset) -> str:
-    """Return a sentence on what the mark means, and of which methods; empty if none is outdated."""
-    outdated = _outdated(results)
-    if outdated is None:
-        return ""
-    methods = f"{'; '.join(outdated.labels)} {outdated.because}"
-    return f"{MARK.strip()}: {methods}. Verdicts, ranks and what is bold rest on them, too."
-
-
-def _outdated(results: xr.Dataset, without: Iterable[str] = ()) -> Outdated | None:
+def outdated(results: xr.Dataset, without: Iterable[str] = ()) -> Outdated | None:
     """Return what is outdated of results, but for some methods."""
     if "outdated" not in results.attrs:
         return None
@@ -149,7 +140,7 @@ def keep(
     last = np.flatnonzero(results["round"].isin(results["rounds"]))
     places = {0, *last, *range(results.sizes["round"] - 1, 0, -every)}
     results = results.isel(round=sorted(places))
-    outdated = _outdated(results)
+    marks = outdated(results)
     results = results.drop_attrs(deep=False).assign_attrs(
         {key: each for key, each in results.attrs.items() if key != "outdated"}
     )
@@ -157,19 +148,19 @@ def keep(
         from admmbench.results import joining  # slow to import
 
         kept = former[name]
-        staying = _outdated(kept, results["algorithm"].values.tolist() if replace else ())
+        staying = outdated(kept, results["algorithm"].values.tolist() if replace else ())
         kept.attrs.pop("outdated", None)
-        if staying and outdated:
-            labels = list(dict.fromkeys([*staying.labels, *outdated.labels]))
+        if staying and marks:
+            labels = list(dict.fromkeys([*staying.labels, *marks.labels]))
             staying = staying.model_copy(update={"labels": labels})
-        outdated = staying or outdated
+        marks = staying or marks
         together = joining.replace if replace else joining.join
         results = together(kept, results)
         command = each_once([_sources(folder)[path.name].command, command])
     from admmbench.jobs.seal import packing  # slow to import
 
     content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
-    return _kept(path, content, command, every, outdated)
+    return _kept(path, content, command, every, marks)
 
 
 def renew(path: Path, label: str, fingerprint: str) -> None:
@@ -353,8 +344,9 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``scale`` says what is kept, ``summary`` how well final values agree, and ``rows`` has those that do not agree,
-        see `admmbench.results.file_differences.rows`. Two of different scales are not compared.
+        ``scale`` says what is kept, ``summary`` how well final values agree; ``rows`` has those that do not agree, see
+        `admmbench.results.file_differences.rows`, and ``outdated`` what is outdated of the kept ones. Two of different
+        scales are not compared.
     """
     from admmbench.results import file_differences
 
@@ -365,7 +357,7 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
             raise ValueError(f"this study has another {', another '.join(names)}")
         compared = file_differences.contrast(kept, results)
     except ValueError as error:
-        return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
+        return {"scale": scale, "summary": f"Not compared: {error}.", "rows": [], "outdated": None}
     different = [row for row in file_differences.rows(compared) if row[-1] == "different"]
-    summary = " ".join(filter(None, (file_differences.summary(compared), about_marks(kept))))
-    return {"scale": scale, "summary": summary, "rows": different}
+    summary = file_differences.summary(compared)
+    return {"scale": scale, "summary": summary, "rows": different, "outdated": outdated(kept)}

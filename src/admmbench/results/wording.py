@@ -104,7 +104,12 @@ def given(value: float) -> str:
 
 def in_unit(unit: str) -> str:
     """Say in what unit numbers are, behind their name; nothing where they have none."""
-    return {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
+    return {"%": " in percent", "1": "", "": ""}.get(unit, f" in {unit}")
+
+
+def one_line(text: str) -> str:
+    """Write the lines of a template as one, with one space between two words."""
+    return type(text)(" ".join(text.split()))
 
 
 def some(labels: Sequence[str], most: int | None) -> list[str]:
