@@ -16,7 +16,6 @@ from tests.algorithms.literal_baselines import (
     check_trajectory,
     gradients,
     perturbed,
-    played,
     released,
 )
 from tests.algorithms.records import SIZES, J, P, in_unit_ball
@@ -44,13 +43,6 @@ def fedavg(seed, eps):
 @pytest.mark.parametrize("eps", [math.inf, EPS])
 def test_trajectory_is_the_literal_one(eps):
     check_trajectory("dp_fedavg", FEDAVG, fedavg, eps)
-
-
-def test_one_local_step_is_that_of_dpsgd():
-    step = {"learning_rate": 0.4}
-    states = played("dp_fedavg", {**step, "clip": 1e6, "local_updates": 1}, T)
-    for state, other in zip(states, played("dpsgd", step, T), strict=True):
-        np.testing.assert_allclose(state["w"], other["w"], rtol=1e-10, atol=1e-13)
 
 
 def test_the_bound_of_local_steps_is_attained():

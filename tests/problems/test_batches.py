@@ -86,20 +86,3 @@ def test_a_sample_of_all_records_is_the_full_gradient(loss, scheme, dtype):
     assert found.value.dtype == dtype
     np.testing.assert_allclose(found.value, full.value, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.sensitivity.l2, full.sensitivity.l2, rtol=1e-4)
-
-
-def test_the_mean_over_samples_is_the_full_gradient():
-    """Divided by the expected size of the sample, whatever its size is."""
-    problem, rng, q = bound("softmax", SHARED), np.random.default_rng(0), 0.2
-    parts = everyone(problem)
-    z = rng.normal(size=(7, len(SEEDS), *problem.model_shape))
-    full = parts.gradient(z, mean_over=parts.n_samples).value
-    drawn = [
-        parts.gradient(z, mean_over=q * parts.n_samples, sample=samples(problem, rng, q)).value
-        for _ in range(2000)
-    ]
-    error = np.std(drawn, axis=0) / np.sqrt(len(drawn))
-    used = error > 0
-    deviations = (np.mean(drawn, axis=0) - full)[used] / error[used]
-    assert np.abs(deviations).max() < 5
-    assert deviations.std() == pytest.approx(1, abs=0.2)

@@ -204,17 +204,6 @@ def test_zero_is_a_subgradient_at_the_minimum(name, rng, n, J, penalty, strength
     assert missed.max() <= 1e-5 * largest
 
 
-@pytest.mark.parametrize("name", CONVEX)
-def test_a_strong_l1_penalty_leaves_nothing_and_a_weaker_one_a_few_features(name):
-    dataset = data_for(name)
-    nothing, few = (
-        bind_rows(dataset, spec_of(name), penalty="l1", strength=strength).optimum()
-        for strength in (30.0, 0.06 if name != "squared" else 0.3)
-    )
-    np.testing.assert_allclose(nothing, 0, atol=1e-9)
-    assert 0 < np.count_nonzero(np.abs(few) > 1e-6) < few.size
-
-
 def test_seeds_that_draw_their_own_rows_have_their_own_optimum(written):
     problem = bind_rows(
         written,
@@ -249,15 +238,6 @@ def test_the_penalty_of_an_agent_without_records_counts(empty, per):
     total = 0.03 if per == "agent" else 0.01
     best = theirs("logistic", X, y, np.full(20, 1 / 10), "l2", total)
     np.testing.assert_allclose(problem.optimum()[0], best, atol=1e-4)
-
-
-def test_scaled_records_are_those_that_are_fitted():
-    dataset = data_for("logistic")
-    problem = bind_rows(dataset, "logistic", records={"max_l2_norm": 0.7}, strength=0.02)
-    X = dataset.X_train.astype(np.float64)
-    X *= np.minimum(1, 0.7 / np.linalg.norm(X, axis=1, keepdims=True))
-    best = theirs("logistic", X, dataset.y_train, np.full(60, 1 / 60), "l2", 0.02)
-    np.testing.assert_allclose(problem.optimum()[0], best, rtol=1e-3, atol=1e-4)
 
 
 def test_a_search_that_ends_early_is_taken_up_again(monkeypatch):
