@@ -1,0 +1,43 @@
+"""Sentences of the report: each key that results store has one."""
+
+from typing import get_args
+
+import pytest
+
+from admmbench.frames.base import Caveat
+from admmbench.privacy import Relation, Unit
+from admmbench.report.data import Value
+from admmbench.report.environment import words
+
+
+@pytest.mark.parametrize("key", get_args(Caveat))
+def test_each_caveat_of_the_suite_has_a_sentence(key):
+    assert words().caveat(key, {}).endswith(".")
+    assert words().caveat("It is mine.", {}) == "It is mine."
+
+
+@pytest.mark.parametrize(("covers", "more"), [("every_trial", False), ("best_trial", True)])
+def test_a_search_that_totals_cover_is_a_caveat_with_values(covers, more):
+    said = words().caveat("covered_search", {"covers": covers, "trials": 30.0})
+    assert said.startswith(f"With {covers}, budgets cover a search of 30 trials")
+    assert ("a curator draws their number" in said) == more
+
+
+def test_neighbours_of_each_relation_and_unit_are_told_apart():
+    known = {words().neighbours(r, u) for r in get_args(Relation) for u in get_args(Unit)}
+    assert len(known) == 4
+    assert words().neighbours("replace", "column") == "one feature column of one party is another"
+    assert words().neighbours("replace", "pixel_of_a_scan") == "one pixel of a scan is another"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "–"),
+        (Value(0.1, fraction=True), "10.00"),
+        (Value(0.1, 0.05, 0.2, fraction=True), "10.00 [5.00 to 20.00]"),
+        (Value(2.0, 2.0, 2.0), "2, the same for all seeds"),
+    ],
+)
+def test_a_number_is_shown_with_its_interval(value, said):
+    assert words().interval(value) == said
