@@ -105,6 +105,7 @@ ALIKE = {f"ObjP {number}": {0.5: 0.1 + 1e-17 * number} for number in range(12)}
     [
         (ERRORS, {"margin": 0.0025}),
         (ERRORS, {"margin": 0.2, "control": "OutP"}),
+        ({"ObjP": {0.5: 0.13}, "ObjT": {0.5: 0.15}}, {"margin": 0.02}),
         (ERRORS, {"seeds": 1}),
         (ERRORS, {"diverged": {("ObjT", 0.5): 3}}),
         (ALIKE, {"spread": 1e-17}),

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT
 from admmbench.results.reference import MARK
@@ -145,7 +145,8 @@ def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
         panel.annotate("lost runs", (0, number), (4, 0), textcoords="offset points", **how)
         return
     if not math.isnan(row.lower):
-        panel.hlines(number, row.lower, row.upper, color=look.color, linewidth=1.1)
+        ends = [row.lower, row.upper]
+        panel.plot(ends, [number, number], color=look.color, linewidth=1.1)
     hollow = row.mark == "undecided"
     panel.plot(
         row.difference,
@@ -179,7 +180,11 @@ def _set_axis(panel: Axes, found: Differences) -> None:
     panel.set_xscale("symlog", linthresh=near, linscale=1.0)
     panel.set_xlim(low, high)
     ticks = [0.0, *(sign * near * 10**k for k in range(12) for sign in (-1, 1))]
-    panel.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+    ticks = [tick for tick in ticks if low <= tick <= high]
+    if len(ticks) == 1:  # all of the axis is linear
+        round_ = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+        ticks = [tick for tick in round_.tolist() if low <= tick <= high]
+    panel.xaxis.set_major_locator(FixedLocator(ticks))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
     panel.xaxis.set_minor_locator(NullLocator())
 
