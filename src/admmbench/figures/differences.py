@@ -183,7 +183,7 @@ def _set_axis(panel: Axes, found: Differences) -> None:
     ticks = [tick for tick in ticks if low <= tick <= high]
     if len(ticks) == 1:  # all of the axis is linear
         round_ = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
-        ticks = [tick for tick in round_.tolist() if low <= tick <= high]
+        ticks = [tick for tick in map(float, round_) if low <= tick <= high]
     panel.xaxis.set_major_locator(FixedLocator(ticks))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
     panel.xaxis.set_minor_locator(NullLocator())
