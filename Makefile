@@ -9,7 +9,7 @@ QUICK := -m "not slow and not cluster and not gpu and not explore" --numprocesse
 KERNELS ?= generic
 ROOMS ?= $(addprefix tests/,problems frames algorithms privacy results claims)
 
-.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs lock schema vendor clean
+.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -76,6 +76,10 @@ docs: env
 	rm -rf docs/_build docs/jupyter_execute docs/reference/generated
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build
 	@echo "Site: docs/_build/index.html"
+
+# docs/findings.md and the results in README.md, from templates and kept results.
+findings: env
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/findings/generate.py
 
 # Renew the lock from pyproject.toml (needs uv).
 lock:

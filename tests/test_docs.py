@@ -99,27 +99,8 @@ def test_examples_run_and_print_the_numbers_beside_them(text, capsys, own_accoun
         assert any(each.startswith(number) for each in shown), (number, shown)
 
 
-def test_the_table_of_the_readme_is_that_of_the_findings():
-    """The same numbers, bold where they are bold there; the findings have more methods and budgets, and ranks."""
-
-    def tables(page):
-        """Rows of each table of methods, by the method."""
-        for table in re.findall(r"^\| method \|.*\n\|--.*\n((?:\|.*\n)+)", page, re.MULTILINE):
-            rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-            yield {row[0]: row[1:] for row in rows}
-
-    (shown,) = tables((ROOT / "README.md").read_text())
-    page = (ROOT / "docs/findings.md").read_text()
-    adult, femnist, mnist, *_ = tables(page[page.index("## Who wins") :])
-    assert len(shown) >= 5
-    for method, cells in shown.items():
-        wanted = adult[method][:5:2] + femnist[method][:5:2] + mnist[method][:5:2]
-        assert cells == wanted, method
-
-
 def test_the_number_of_claims_is_that_of_the_files():
     number = f"{len(claims.load((ROOT / 'config' / 'claims').glob('*.yaml')))} claims"
-    assert number in (ROOT / "README.md").read_text("utf-8")
     assert number in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
