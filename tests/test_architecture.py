@@ -198,3 +198,45 @@ def test_only_methods_know_their_names(path, name):
         elif isinstance(node, ast.ImportFrom):
             imports = {f"{node.module}.{alias.name}" for alias in node.names}
             assert not methods & {*imports, node.module}, f"{name}, line {node.lineno}"
+
+
+# Rooms that hold numbers and enums: sentences about these are written by templates of the report.
+WITHOUT_PROSE = ["claims", "inference"]
+
+
+def sentences(tree):
+    """Strings with values in them and two or more words around these, but for messages of errors."""
+    errors = {
+        node
+        for raised in ast.walk(tree)
+        if isinstance(raised, ast.Raise)
+        for node in ast.walk(raised)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and node not in errors:
+            texts = (part.value for part in node.values if isinstance(part, ast.Constant))
+            if len(re.findall(r"[^\W\d_]{2,}", " ".join(texts))) >= 2:
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize("room", WITHOUT_PROSE)
+def test_no_code_builds_sentences_where_results_are_numbers(room):
+    found = {
+        f"{name}: {text}"
+        for path, name in modules()
+        if name.split(".")[0] == room
+        for text in sentences(ast.parse(path.read_text()))
+    }
+    assert not found
+
+
+def test_a_sentence_is_told_from_a_message_and_from_a_name():
+    told = ['f"{n} runs were lost"', 'x = f"lost: {n}" f" of {m} runs"', 'f(f"not {a} but {b}")']
+    assert all(list(sentences(ast.parse(text))) for text in told)
+    fine = [
+        'raise ValueError(f"{n} runs were lost")',
+        'f"{a}_{b}.nc"',
+        'f"ε = {e:.3g} pp"',
+        '"a b"',
+    ]
+    assert not any(list(sentences(ast.parse(text))) for text in fine)

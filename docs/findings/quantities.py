@@ -20,10 +20,10 @@ import xarray as xr
 
 from admmbench import algorithms
 from admmbench.claims import claims
-from admmbench.claims.selection import Verdict
-from admmbench.claims.verdicts import evaluate
+from admmbench.claims.judge import Finding, evaluate
 from admmbench.files.core_yaml import read_yaml
 from admmbench.frames.outcomes import Outcome
+from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import Estimate, normal_minimum, sampling_error, student
 from admmbench.inference.levels import TOGETHER
 from admmbench.privacy import Ledger, Privacy, Release
@@ -307,27 +307,50 @@ def papers() -> list[str]:
     return sorted({claim.paper for claim in stated().values()})
 
 
+def evidence(claim: str) -> Any:
+    """Return the piece of evidence of a claim, of which each has one so far."""
+    (piece,) = _of(stated(), claim).evidence
+    return piece
+
+
 @over_lists
 def printed(claim: str) -> float:
     """Return the number that a paper prints."""
-    return _of(stated(), claim).published
+    return evidence(claim).published
+
+
+class Judged(NamedTuple):
+    """A claim, its piece of evidence, and what the runs say."""
+
+    claim: claims.Claim
+    piece: Any
+    verdict: str
+    finding: Finding
 
 
 @functools.cache
-def _judged(paper: str) -> dict[str, Verdict]:
+def _judged(paper: str) -> dict[str, Judged]:
     own = [
-        claim for claim in stated().values() if claim.paper == paper and claim.kind not in _THEOREMS
+        claim
+        for claim in stated().values()
+        if claim.paper == paper and evidence(claim.id).kind not in _THEOREMS
     ]
-    kept = {study: results(study) for study in {claim.experiment for claim in own} if _has(study)}
-    return {each.claim.id: each for each in evaluate(own, kept, labels())}
+    kept = {study: results(study) for claim in own for study in claim.experiments if _has(study)}
+    found = evaluate(own, kept, labels())
+    return {
+        each.claim.id: Judged(
+            each.claim, evidence(each.claim.id), each.verdict.value, each.findings[0]
+        )
+        for each in found
+    }
 
 
-def judged(*papers: str) -> list[Verdict]:
+def judged(*papers: str) -> list[Judged]:
     """Return the verdicts on the claims of papers, theorems aside."""
     return [each for paper in papers for each in _judged(paper).values()]
 
 
-def count(verdicts: Iterable[Verdict]) -> tuple[int, int, int, int]:
+def count(verdicts: Iterable[Judged]) -> tuple[int, int, int, int]:
     """Return the numbers of claims that are supported, contradicted, undecided and not run."""
     counts = Counter(each.verdict for each in verdicts)
     return counts["supported"], counts["contradicted"], counts["undecided"], counts["not run"]
@@ -338,29 +361,33 @@ def claims_named(pattern: str) -> list[str]:
     return [each for each in stated() if re.search(pattern, each)]
 
 
-def all_differences_above(verdicts: Iterable[Verdict]) -> bool:
+def all_differences_above(verdicts: Iterable[Judged]) -> bool:
     """Say whether every difference of claimed orders is above 0 in what ran."""
-    return all("Every difference is above 0" in each.why for each in verdicts)
+    return all(each.finding.apparent == Decision.SUPPORTED for each in verdicts)
 
 
-def too_few_seeds(verdicts: Iterable[Verdict]) -> int:
+def too_few_seeds(verdicts: Iterable[Judged]) -> int:
     """Return the number of claims that more seeds would decide."""
-    return sum("seeds would decide it" in each.why for each in verdicts)
+    return sum(each.finding.seeds_needed is not None for each in verdicts)
 
 
-def ended_early(verdicts: Iterable[Verdict]) -> list[Verdict]:
+def ended_early(verdicts: Iterable[Judged]) -> list[Judged]:
     """Return the verdicts that are open because runs ended at the limit of rounds."""
-    return [each for each in verdicts if "ended before the method's own test" in each.why]
+    return [
+        each
+        for each in verdicts
+        if any(short.what == "converged" for short in each.finding.shortfalls)
+    ]
 
 
-def on(verdicts: Iterable[Verdict], *studies: str) -> int:
+def on(verdicts: Iterable[Judged], *studies: str) -> int:
     """Return the number of claims on studies."""
-    return sum(each.claim.experiment in studies for each in verdicts)
+    return sum(each.piece.experiment in studies for each in verdicts)
 
 
-def would_be_supported(verdicts: Iterable[Verdict]) -> bool:
+def would_be_supported(verdicts: Iterable[Judged]) -> bool:
     """Say whether what ran would support all of these claims."""
-    return all("What ran would support it" in each.why for each in verdicts)
+    return all(each.finding.apparent == Decision.SUPPORTED for each in verdicts)
 
 
 @over_lists
@@ -382,9 +409,10 @@ def changed_verdicts(study: str, label: str, stands_for: str) -> list[str]:
     """
     swapped = {stands_for: label, label: stands_for}
     own = [
-        each.model_copy(update={"requires": None})
+        each.model_copy(update={"evidence": [piece.model_copy(update={"requires": None})]})
         for each in stated().values()
-        if each.experiment == study and not any("δ" in name for name, _ in each.selections())
+        for piece in each.evidence
+        if piece.experiment == study and not any("δ" in name for name, _ in piece.selections())
     ]
     renamed = results(study).assign_coords(
         algorithm=[swapped.get(each, each) for each in names(study)]
@@ -876,7 +904,8 @@ def early(study: str, label: str, epsilon: float, at_round: int | None) -> float
     return mean(study, label.partition(" (10 local")[0], epsilon, at_round=at_round, seeds=3)
 
 
-def laptop_claims() -> list[claims.Claim]:
-    """Return the claims on the studies of ``config/laptop.yaml``."""
+def laptop_claims() -> list[Any]:
+    """Return the evidence of claims on the studies of ``config/laptop.yaml``."""
     studies = read_yaml(ROOT / "config/laptop.yaml")["experiments"]
-    return [each for each in stated().values() if each.experiment in studies]
+    pieces = map(evidence, stated())
+    return [piece for piece in pieces if piece.experiment in studies]

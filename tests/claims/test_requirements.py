@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from admmbench.claims import claims
-from admmbench.claims.verdicts import evaluate
+from admmbench.claims.judge import Missing, evaluate
+from admmbench.claims.requirements import Shortfall
 from admmbench.frames.outcomes import Outcome
 from admmbench.results import reference
 from admmbench.study.config import labels
@@ -93,23 +94,16 @@ CONTRARY = {
 }
 
 
-KINDS = {
-    "value": claims.Value,
-    "order": claims.Order,
-    "close": claims.Close,
-    "trend": claims.Trend,
-    "spread": claims.Spread,
-}
-
-
 def stated(given, needs=NEEDS, **more):
     """Return the claim that a file with this one entry states."""
-    return KINDS[given["kind"]].model_validate({**HEAD, **given, **more, "requires": needs})
+    return claims.Claim.model_validate({**HEAD, **given, **more, "requires": needs})
 
 
 def judge(ds, given, needs=NEEDS, **more):
     (verdict,) = evaluate([stated(given, needs, **more)], {"study": ds})
-    return verdict
+    (finding,) = verdict.findings
+    assert verdict.verdict == finding.outcome
+    return finding
 
 
 def study(name="", **given):
@@ -125,79 +119,70 @@ def study(name="", **given):
 
 @pytest.mark.parametrize("name", HOLDING)
 def test_a_mutated_claim_of_any_kind_changes_its_verdict(name):
-    assert judge(study(), HOLDING[name]).verdict == "supported"
+    assert judge(study(), HOLDING[name]).outcome == "supported"
     mutated = judge(study(name), {**HOLDING[name], **CONTRARY[name]})
-    assert mutated.verdict == "contradicted"
+    assert mutated.outcome == "contradicted"
 
 
 SHORT = {
-    "rounds": ({"rounds": (1, 100, 299)}, {}, "299 of 300 rounds"),
-    "seeds": ({"seeds": 9}, {}, "9 of 10 seeds"),
-    "agents": ({"agents": 9}, {}, "9 of 10 agents"),
-    "records": ({"n_train": 59999}, {}, "59,999 of 60,000 training samples"),
-    "solutions": ({}, {"converged": True}, "runs ended before the method's own test"),
-    "relation": (
-        {"relation": "zero_out"},
-        {"relation": "replace"},
-        "neighbours by zero_out, the paper's by replace",
-    ),
-    "parameters": (
-        {},
-        {"params": {label: {"rho": 0.01} for label in ERRORS}},
-        "rho is not stated, as printed 0.01",
-    ),
+    "rounds": ({"rounds": (1, 100, 299)}, {}, 299, 300),
+    "seeds": ({"seeds": 9}, {}, 9, 10),
+    "agents": ({"agents": 9}, {}, 9, 10),
+    "n_train": ({"n_train": 59999}, {}, 59999, 60000),
+    "converged": ({}, {"converged": True}, 10, 10),
+    "relation": ({"relation": "zero_out"}, {"relation": "replace"}, "zero_out", "replace"),
+    "params": ({}, {"params": {label: {"rho": 0.01} for label in ERRORS}}, None, 0.01),
 }
 
 
 @pytest.mark.parametrize("name", HOLDING)
 @pytest.mark.parametrize("short", SHORT)
 def test_runs_short_of_what_a_statement_presupposes_decide_nothing(name, short):
-    change, needs, words = SHORT[short]
-    for given, ds, word in (
-        (HOLDING[name], study(**change), "support"),
-        ({**HOLDING[name], **CONTRARY[name]}, study(name, **change), "contradict"),
+    change, needs, here, paper = SHORT[short]
+    for given, ds, apparent in (
+        (HOLDING[name], study(**change), "supported"),
+        ({**HOLDING[name], **CONTRARY[name]}, study(name, **change), "contradicted"),
     ):
         verdict = judge(ds, given, {**NEEDS, **needs})
-        assert verdict.verdict == "undecided"
-        assert words in verdict.why
-        assert f"What ran would {word} it: " in verdict.why
-        assert "would decide" not in verdict.why
+        assert (verdict.outcome, verdict.apparent) == ("undecided", apparent)
+        assert {each[:3] for each in verdict.shortfalls} == {(short, here, paper)}
+        assert verdict.seeds_needed is None
 
 
 def test_a_curve_that_is_seen_late_decides_nothing_along_rounds():
     """It may have been highest before: fewer evaluations are a limit of the study."""
     given = HOLDING["round"]
     verdict = judge(study("round", rounds=(31, 100, 200, 300)), given)
-    assert verdict.verdict == "undecided"
-    assert "first evaluated after 31 of 300 rounds" in verdict.why
-    assert judge(study("round", rounds=(30, 100, 200, 300)), given).verdict == "contradicted"
-    assert judge(study(rounds=(31, 100, 200, 300)), HOLDING["order"]).verdict == "supported"
+    assert verdict.outcome == "undecided"
+    assert verdict.shortfalls == [Shortfall("start", 31, 300)]
+    assert judge(study("round", rounds=(30, 100, 200, 300)), given).outcome == "contradicted"
+    assert judge(study(rounds=(31, 100, 200, 300)), HOLDING["order"]).outcome == "supported"
 
 
 def test_a_curve_up_to_a_round_is_seen_late_by_that_round():
     given = {**HOLDING["round"], "fraction": 0.5, "at_round": 200}
-    assert judge(study("round", rounds=(20, 100, 200, 300)), given).verdict == "supported"
+    assert judge(study("round", rounds=(20, 100, 200, 300)), given).outcome == "supported"
     verdict = judge(study("round", rounds=(25, 100, 200, 300)), given)
-    assert verdict.verdict == "undecided"
-    assert "first evaluated after 25 of 200 rounds" in verdict.why
+    assert verdict.outcome == "undecided"
+    assert verdict.shortfalls == [Shortfall("start", 25, 200)]
 
 
 def test_the_rounds_that_count_are_those_of_the_methods_of_a_claim():
     ds = study()
     ds["rounds"].loc[{"algorithm": "ObjP"}] = 5
     verdict = judge(ds, {**HOLDING["value"], **CONTRARY["value"]})
-    assert verdict.verdict == "undecided"
-    assert "5 of 300 rounds" in verdict.why
+    assert verdict.outcome == "undecided"
+    assert verdict.shortfalls == [Shortfall("rounds", 5, 300)]
     ds["rounds"][:] = 300
     ds["rounds"].loc[{"algorithm": "OutP"}] = 5
-    assert judge(ds, HOLDING["value"]).verdict == "supported"
+    assert judge(ds, HOLDING["value"]).outcome == "supported"
 
 
 def test_an_optimum_needs_no_rounds_of_the_paper():
     for method, verdict in (("iadmm", "undecided"), ("centralized", "supported")):
         ds = study(methods={"Non-private": method})
         ds["rounds"].loc[{"algorithm": "Non-private"}] = 1
-        assert judge(ds, HOLDING["close"]).verdict == verdict
+        assert judge(ds, HOLDING["close"]).outcome == verdict
 
 
 def test_runs_that_meet_every_requirement_decide():
@@ -210,33 +195,34 @@ def test_runs_that_meet_every_requirement_decide():
         "relation": "replace",
         "params": {"ObjP": {"rho": 0.01}, "another": {"rho": 7}},
     }
-    assert judge(ds, HOLDING["value"], needs).verdict == "supported"
+    assert judge(ds, HOLDING["value"], needs).outcome == "supported"
     needs["params"]["ObjP"]["rho"] = 0.02
     other = judge(ds, HOLDING["value"], needs)
-    assert other.verdict == "undecided"
-    assert "ObjP: rho is 0.01, as printed 0.02" in other.why
+    assert other.outcome == "undecided"
+    assert other.shortfalls == [Shortfall("params", 0.01, 0.02, "ObjP", param="rho")]
 
 
 def test_methods_that_must_be_equally_private():
     needs = {**NEEDS, "equally_private": True}
     order = {**HOLDING["order"], "labels": ["ObjP", "OutP"]}
     verdict = judge(study(), order, needs)
-    assert verdict.verdict == "undecided"
-    assert verdict.why.count("not equally private") == 1
+    assert verdict.outcome == "undecided"
+    assert verdict.shortfalls == [Shortfall("equally_private")]
+    assert verdict.is_equally_private  # it is said once
     worst = study(sensitivity="global")
     worst["epsilon_total"][...] = worst["epsilon_total"].sel(algorithm="ObjP")
     worst["guarantee"][...] = "proved"
-    assert judge(worst, order, needs).verdict == "supported"
+    assert judge(worst, order, needs).outcome == "supported"
 
 
 @pytest.mark.parametrize("name", ["value", "order"])
 def test_what_a_paper_does_not_print_is_held_against_nobody(name):
     unknown = "The paper does not print the solver."
     held = judge(study(), HOLDING[name], unprinted=unknown)
-    assert (held.verdict, unknown in held.why) == ("supported", False)
+    assert (held.outcome, held.is_unprinted) == ("supported", False)
     refuted = judge(study(), {**HOLDING[name], **CONTRARY[name]}, unprinted=unknown)
-    assert refuted.verdict == "undecided"
-    assert refuted.why.startswith(f"{unknown} What ran would contradict it: ")
+    assert (refuted.outcome, refuted.apparent) == ("undecided", "contradicted")
+    assert refuted.is_unprinted
 
 
 @pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED])
@@ -247,7 +233,7 @@ def test_a_limit_of_the_study_on_either_side_of_an_order_decides_nothing(label, 
         ds["status"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = outcome
         ds["test_error"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = float("nan")
         order = {**HOLDING["order"], "labels": order_of, "epsilon": [0.1]}
-        assert judge(ds, order).verdict == "undecided"
+        assert judge(ds, order).outcome == "undecided"
 
 
 def test_a_claim_about_an_early_round_is_judged_there():
@@ -255,11 +241,11 @@ def test_a_claim_about_an_early_round_is_judged_there():
     early = {**HOLDING["value"], "published": 90 - 77 * 99 / 299, "at_round": 100}
     ds = study(rounds=(1, 100, 300))
     ds["test_error"].loc[{"round": 100}] = 0.9 - 0.77 * 99 / 299
-    assert judge(ds, early).verdict == "supported"
-    assert judge(ds, {**early, "published": 13.0}).verdict == "contradicted"
-    assert judge(ds.sel(round=[1, 100]).assign_attrs(rounds=100), early).verdict == "supported"
+    assert judge(ds, early).outcome == "supported"
+    assert judge(ds, {**early, "published": 13.0}).outcome == "contradicted"
+    assert judge(ds.sel(round=[1, 100]).assign_attrs(rounds=100), early).outcome == "supported"
     other = judge(ds, {**early, "at_round": 50})
-    assert (other.verdict, other.why) == ("not run", "Round 50 was not evaluated.")
+    assert (other.outcome, other.missing) == ("not run", Missing.ROUND)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.DIVERGED, Outcome.TIMED_OUT, Outcome.STALLED])
@@ -276,11 +262,11 @@ def test_a_run_that_is_lost_after_the_round_of_a_claim_has_its_value_there(name,
     lost = "contradicted" if outcome == Outcome.DIVERGED else "undecided"
     if outcome != Outcome.STALLED:
         ds["test_error"].loc[{**place, "round": [300]}] = float("nan")
-    there = judge(ds, early, at_round=200).verdict
+    there = judge(ds, early, at_round=200).outcome
     assert there == ("undecided" if outcome == Outcome.STALLED else "supported")
-    assert judge(ds, {**HOLDING["order"], "labels": ["ObjP", "OutP"]}).verdict == lost
+    assert judge(ds, {**HOLDING["order"], "labels": ["ObjP", "OutP"]}).outcome == lost
     ds["test_error"].loc[{**place, "round": [200, 300]}] = float("nan")
-    assert judge(ds, early, at_round=200).verdict == lost
+    assert judge(ds, early, at_round=200).outcome == lost
 
 
 # the kept studies
@@ -292,12 +278,14 @@ known = functools.cache(labels)  # it reads the file of each experiment
 @pytest.fixture(scope="module")
 def kept():
     loaded = claims.load(sorted(CLAIMS.glob("*.yaml")))
-    results = reference.load(sorted({claim.experiment for claim in loaded}))
+    results = reference.load(sorted({name for claim in loaded for name in claim.experiments}))
     return results, {v.claim.id: v for v in evaluate(loaded, results, known())}
 
 
 def rejudged(results, claim, **change):
-    (verdict,) = evaluate([claim.model_copy(update=change)], results, known())
+    (piece,) = claim.evidence
+    evidence = [piece.model_copy(update=change)]
+    (verdict,) = evaluate([claim.model_copy(update={"evidence": evidence})], results, known())
     return verdict.verdict
 
 
@@ -308,7 +296,8 @@ def test_no_verdict_on_a_kept_study_is_one_that_its_requirements_forbid(kept):
     judged = [verdict for verdict in verdicts.values() if verdict.verdict in DECIDED]
     assert len(judged) > 100
     for verdict in judged:
-        claim, needed = verdict.claim, verdict.claim.requires
+        (claim,) = verdict.claim.evidence
+        needed = claim.requires
         ds = results[claim.experiment]
         assert ds.attrs["rounds"] >= needed.rounds
         assert ds.attrs["n_train"] >= needed.n_train
@@ -331,21 +320,22 @@ def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(ke
         claim = verdict.claim
         if verdict.verdict not in DECIDED:
             continue
-        cut = {claim.experiment: results[claim.experiment].assign_attrs(rounds=0)}
+        (piece,) = claim.evidence
+        cut = {piece.experiment: results[piece.experiment].assign_attrs(rounds=0)}
         assert rejudged(cut, claim) == "undecided", claim.id
         if verdict.verdict == "contradicted":
             continue
-        if isinstance(claim, claims.Order) and not claim.somewhere:
-            assert rejudged(results, claim, labels=claim.labels[::-1]) == "contradicted", claim.id
-        if isinstance(claim, claims.Value):
+        if isinstance(piece, claims.Order) and not piece.somewhere:
+            assert rejudged(results, claim, labels=piece.labels[::-1]) == "contradicted", claim.id
+        if isinstance(piece, claims.Value):
             # The estimate lies within the margin, and the margin may hold the sampling error of the paper's mean.
-            ours = results[claim.experiment]
+            ours = results[piece.experiment]
             spread = 0.0
-            if claim.instances:
-                runs = ours[claim.metric].sel(algorithm=claim.algorithm, epsilon=claim.epsilon)
+            if piece.instances:
+                runs = ours[piece.metric].sel(algorithm=piece.algorithm, epsilon=piece.epsilon)
                 spread = float(runs.isel(round=-1).std("seed", ddof=1)) * 2.3
             for off in (-1, 1):
-                moved = claim.published + off * 2.1 * (claim.tolerance + spread)
+                moved = piece.published + off * 2.1 * (piece.tolerance + spread)
                 assert rejudged(results, claim, published=moved) != "supported", claim.id
 
 
@@ -361,4 +351,4 @@ def test_limits_of_the_kept_studies_blame_no_paper(kept):
         "he2023-fair-20-threshold",
     ):
         assert verdicts[name].verdict == "undecided"
-        assert "Short of what the statement presupposes" in verdicts[name].why
+        assert verdicts[name].findings[0].shortfalls

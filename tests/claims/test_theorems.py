@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.claims.verdicts import evaluate
+from admmbench.claims.judge import Missing, evaluate
+from admmbench.claims.requirements import Shortfall
 from admmbench.files.installed import REFERENCE
 from admmbench.results import reference, statistics
 from tests.claims.test_claims import make
@@ -52,8 +53,9 @@ def judge(tmp_path, ds, **given):
 def test_a_bound_holds_and_says_by_how_much(tmp_path):
     verdict = judge(tmp_path, sides(right=2.0), **BOUND)
     assert verdict.verdict == "supported"
-    assert verdict.published == "left side ≤ right side"
-    assert "ObjP at ε = 0.1: 2" in verdict.ours
+    row = verdict.findings[0].rows[0]
+    assert (row.label, row.epsilon) == ("ObjP", 0.1)
+    assert row.tiers == ((pytest.approx(2),),) * 2
 
 
 def test_nine_tenths_of_the_left_side_are_refuted_at_every_round(tmp_path):
@@ -87,21 +89,31 @@ def test_one_run_refutes_an_inequality_of_every_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("slope", "outcome"), [(-0.6, "supported"), (-0.4, "undecided"), (-0.1, "undecided")]
+    ("slope", "tolerance", "outcome"),
+    [
+        (-0.6, None, "supported"),
+        (-0.4, None, "undecided"),
+        (-0.1, None, "undecided"),
+        (-0.6, 0.0, "supported"),
+        (-0.4, 0.0, "contradicted"),
+        (-0.4, 0.2, "supported"),
+        (-0.1, 0.2, "contradicted"),
+        (-0.3, 0.2, "undecided"),
+    ],
 )
-def test_a_slope_supports_a_rate_and_contradicts_none(tmp_path, slope, outcome):
-    verdict = judge(tmp_path, sides(slope, spread=0.01), **RATE)
+def test_a_slope_contradicts_a_rate_that_has_a_tolerance(tmp_path, slope, tolerance, outcome):
+    verdict = judge(tmp_path, sides(slope, spread=0.01), **RATE, tolerance=tolerance)
     assert verdict.verdict == outcome
-    assert verdict.published == "slope ≤ -0.5"
-    value = float(verdict.ours.removeprefix("ObjP at ε = 0.1: ").replace("−", "-"))
-    assert value == pytest.approx(slope, abs=0.02)
+    (part,) = verdict.findings[0].parts
+    assert part.limit == pytest.approx(-0.5 + (tolerance or 0))
+    assert part.estimate == pytest.approx(slope, abs=0.02)
 
 
 def test_too_few_rounds_in_the_last_decade_show_no_rate(tmp_path):
     ds = sides(-0.6, spread=0.01).sel(round=[1, 100, 300])
     verdict = judge(tmp_path, ds, **RATE)
     assert verdict.verdict == "undecided"
-    assert "2 of 3 evaluated rounds in the last decade" in verdict.why
+    assert verdict.findings[0].shortfalls == [Shortfall("decade", 2, 3)]
 
 
 def test_a_line_needs_two_means_above_zero():
@@ -113,7 +125,8 @@ def test_a_line_needs_two_means_above_zero():
 
 def test_sides_that_are_not_measured(tmp_path):
     verdict = judge(tmp_path, sides().drop_vars("least"), **BOUND)
-    assert (verdict.verdict, verdict.why) == ("not run", "No run measures least.")
+    (finding,) = verdict.findings
+    assert (finding.missing, finding.unmeasured) == (Missing.METRIC, "least")
 
 
 @pytest.mark.parametrize("name", ["theorems_inside", "theorems_cut", "theorems_grid"])

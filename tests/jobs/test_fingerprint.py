@@ -372,7 +372,7 @@ def test_a_data_set_outside_the_package_counts(tmp_path):
     [
         ("aggregate", "admmbench.engine.trace"),
         ("audit", "admmbench.audit.attacks"),
-        ("report", "admmbench.claims.judging"),
+        ("report", "admmbench.claims.judge"),
         ("report", "admmbench.results.aggregate"),
         ("tune", "admmbench.tuning.search"),
     ],

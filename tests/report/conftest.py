@@ -6,11 +6,13 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from admmbench.claims.judge import Verdict
 from admmbench.report import rendering
 from tests.browser import CHROMIUM, Browser, Tab
 
@@ -39,6 +41,13 @@ def written(path: Path, *parts: Any) -> Path:
     """Write a page of what `rendering.render` takes."""
     path.write_text(rendering.render(*parts), encoding="utf-8")
     return path
+
+
+def moved(verdict: Verdict, experiment: str, **claim: str) -> Verdict:
+    """Return a verdict on another claim, whose only evidence is from another experiment."""
+    (piece,) = verdict.claim.evidence
+    evidence = [piece.model_copy(update={"experiment": experiment})]
+    return replace(verdict, claim=verdict.claim.model_copy(update={"evidence": evidence, **claim}))
 
 
 def press(tab: Tab, name: str, within: str = ".explore") -> None:

@@ -13,11 +13,11 @@ from urllib.request import url2pathname
 import pytest
 
 from admmbench.claims import claims
-from admmbench.claims.verdicts import evaluate
+from admmbench.claims.judge import evaluate
 from admmbench.figures import Figure
 from admmbench.report import rendering
 from tests.made import ERRORS, build, described, totals
-from tests.report.conftest import needs_browser, press, table, written
+from tests.report.conftest import moved, needs_browser, press, table, written
 
 CLAIMS = """
 paper: {paper}
@@ -67,8 +67,7 @@ def verdicts(sections, tmp_path_factory):
     found = evaluate(claims.load(sorted(folder.glob("*.yaml"))), results, known)
     # A paper is in the page if one of its experiments is.
     (number,) = (k for k, each in enumerate(found) if each.claim.id == "theirs2022-absent")
-    here = found[number].claim.model_copy(update={"experiment": "yours2021_a"})
-    found[number] = found[number].model_copy(update={"claim": here})
+    found[number] = moved(found[number], "yours2021_a")
     return found
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,16 +17,18 @@ from admmbench import list_algorithms
 from admmbench.audit.findings import Audit, Finding, ManyCanaries
 from admmbench.audit.settings import AuditSettings
 from admmbench.claims import claims
-from admmbench.claims.decisions import MEANING
-from admmbench.claims.verdicts import evaluate
+from admmbench.claims.judge import evaluate
 from admmbench.engine.spec import RunSpec
 from admmbench.figures import drawing
 from admmbench.frames.outcomes import Outcome
+from admmbench.inference.contrasts import Decision
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report import rendering, tables
+from admmbench.report.claims import texts
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
 from tests.made import ERRORS, INF, build, totals
+from tests.report.conftest import moved
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 LONG = "A method whose label is far too long for any legend, table or margin " * 2
@@ -146,6 +148,13 @@ claims:
 CONFIGURATION = "quick.yaml"
 
 
+def with_parts(verdict, **change):
+    """Change the parts of a verdict with one piece of evidence."""
+    (finding,) = verdict.findings
+    parts = [part._replace(**change) for part in finding.parts]
+    return replace(verdict, findings=(replace(finding, parts=parts),))
+
+
 @pytest.fixture(scope="module")
 def text(sections, verdicts):
     return rendering.render(sections, verdicts, CONFIGURATION)
@@ -185,19 +194,16 @@ def test_claims_are_told_by_symbol_and_words(text):
     """The value is undecided, as seeds differ much; the order is contradicted; one budget was not run."""
     page = Page(text)
     assert "Value <1>." in page.text
-    for outcome, symbol in rendering.SYMBOLS.items():
+    for outcome, symbol in zip(Decision, "✓✗~○", strict=True):
         count = int(outcome != "supported")
-        tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}'
+        tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}</dt><dd>'
         assert text.count(tag) == 1  # where meanings are told
-        assert MEANING[outcome] in page.text
     assert "1 claim of Ryu and Kim (2022) not judged" in page.text
 
 
 def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdicts):
-    other = verdicts[0].claim.model_copy(update={"experiment": "e", "paper": "hu2019"})
-    page = rendering.render(
-        sections, [*verdicts, verdicts[0].model_copy(update={"claim": other})], CONFIGURATION
-    )
+    other = moved(verdicts[0], "e", paper="hu2019")
+    page = rendering.render(sections, [*verdicts, other], CONFIGURATION)
     assert "<dt>Not examined here</dt><dd>claims of Hu et al. (2019)</dd>" in page
     assert 'href="#claims-hu2019"' not in page
     start = page.index('<h2 id="papers">')
@@ -225,32 +231,34 @@ def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdic
     assert "24 claims were tested on runs whose seeds differ" in found
     assert "up to 1.1 of these verdicts are expected to be wrong by chance." in found
     assert "more were judged" not in found
-    fixed = order.model_copy(update={"size": 0.0, "seeds": 0})
+    fixed = with_parts(order, interval=None)
     assert "1 more was judged by values that do not depend on the seed" in sentence(value, fixed)
     assert "expected to be wrong" not in sentence(fixed, missing)
 
 
 def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
     def table(n):
-        lines = [f"ObjP at ε = {k}: 0 to {k}" for k in range(n)]
-        many = verdicts[1].model_copy(update={"interval": "\n".join(lines)})
-        return lines, rendering.render(sections, [many], CONFIGURATION)
+        (finding,) = verdicts[1].findings
+        parts = [finding.parts[0]._replace(runs=(("a", k), ("b", k))) for k in range(1, n + 1)]
+        many = replace(verdicts[1], findings=(replace(finding, parts=parts),))
+        return texts(many).interval, rendering.render(sections, [many], CONFIGURATION)
 
     lines, page = table(7)
-    folded = "\n".join(lines)
-    assert f"<details><summary>7 intervals</summary>{folded}</details>" in page
+    assert f"<details><summary>7 intervals</summary>{lines}</details>" in page
     lines, page = table(6)
     assert "intervals</summary>" not in page
-    assert "\n".join(lines) in page
+    assert lines in page
 
 
 def test_few_seeds_and_other_data_are_marked(sections, verdicts):
-    value = verdicts[0].model_copy(update={"seeds": 9})
+    value = with_parts(verdicts[0], n=9)
     page = Page(rendering.render(sections, [value], CONFIGURATION))
     assert "exploratory: 9 seeds" in page.text
-    claim = verdicts[1].claim.model_copy(update={"other_data": "Theirs has no zeros."})
-    other = verdicts[1].model_copy(update={"claim": claim, "verdict": "not run", "seeds": 0})
-    text = rendering.render(sections, [verdicts[0], other], CONFIGURATION)
+    (piece,) = verdicts[1].claim.evidence
+    other = {"evidence": [piece.model_copy(update={"other_data": "Theirs has no zeros."})]}
+    claim = verdicts[1].claim.model_copy(update=other)
+    (unjudged,) = evaluate([claim], {section.name: section.results for section in sections})
+    text = rendering.render(sections, [verdicts[0], unjudged], CONFIGURATION)
     assert "exploratory:" not in text
     assert "<small>other data</small>" in text
 
@@ -403,9 +411,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
             diverged={("OutP", 1.0): 3},
         )
     )
-    named = verdicts[0].model_copy(
-        update={"claim": verdicts[0].claim.model_copy(update={"experiment": "one", "id": "d"})}
-    )
+    named = moved(verdicts[0], "one", id="d")
     page, answer = answered(figure, first, second, verdicts=[*verdicts, named])
     parsed = Page(page)
     assert len(parsed.ids) == len(set(parsed.ids))
@@ -821,7 +827,7 @@ def test_drawings_are_taken_as_given(sections, verdicts):
 
 def test_figures_link_their_files(sections, verdicts):
     links = {"errors": {"svg": "../a/figures/errors.svg", "csv": "../a/figures/errors.csv"}}
-    given = dataclasses.replace(sections[0], links=links)
+    given = replace(sections[0], links=links)
     page = rendering.render([given], verdicts, CONFIGURATION)
     assert (
         '<a href="../a/figures/errors.svg">SVG</a>, <a href="../a/figures/errors.csv">CSV</a>.'
@@ -910,11 +916,13 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     kept = own.results.copy(deep=True)
     ends = {"algorithm": "ObjP", "epsilon": 0.1, "round": 300}
     kept["test_error"].loc[ends] -= 0.05
-    beside = [verdict.model_copy(update={"ours": "8.20 % (mean)"}) for verdict in verdicts]
+    (finding,) = verdicts[0].findings
+    other = replace(finding, rows=[finding.rows[0]._replace(tiers=((8.2,),))])
+    beside = [replace(verdicts[0], findings=(other,))]
     section = rendering.Section(own.results, own.experiment, own.drawings, kept=kept)
     page = rendering.render([section], verdicts, CONFIGURATION, beside)
     assert '<th scope="col">Reference</th>' in page
-    assert page.count("8.20 % (mean) <small>undecided</small>") == 1
+    assert page.count("8.20 % (mean of 10) <small>undecided</small>") == 1
     assert "are kept with the project (seeds: 10, rounds: 300)" in page
     table = page[page.index('id="ryu2022_mnist-reference"') :]
     row = re.search(r'<tbody>\s*<tr><th scope="row">ObjP</th>(.*?)</tr>', table, re.DOTALL)

@@ -85,7 +85,7 @@ rule report:
         fingerprint=fingerprint.of_page(
             "admmbench.report.rendering",
             "admmbench.report.contents",
-            "admmbench.claims.verdicts",
+            "admmbench.claims.judge",
         ),
     shell:
         "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"

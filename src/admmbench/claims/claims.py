@@ -1,25 +1,44 @@
 """What the papers state: claims, machine-readable.
 
-A claim is an entry of a file in ``config/claims/``: a selection of the results, the published value
-or statement, a tolerance where there is one, and where in the paper it stands. What the results say about
-it is in :mod:`admmbench.claims.verdicts`.
+A claim is an entry of a file in ``config/claims/``: a statement, where in the paper it stands, and pieces of evidence,
+of one of several kinds. Each piece selects runs of an experiment and yields contrasts of them, with the regions in
+which they should lie. :mod:`admmbench.claims.judge` decides all kinds alike.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+import numpy as np
+import xarray as xr
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
+from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import find_all
+from admmbench.inference.contrasts import above_zero, apart, at_most, jackknife, within
+from admmbench.inference.intervals import (
+    ROUNDING,
+    Difference,
+    Estimate,
+    lowest,
+    normal_minimum,
+    sampling_error,
+)
 from admmbench.privacy import Relation
 from admmbench.results import statistics
 from admmbench.study.config import Study, labels
-from admmbench.validation import Strict, messages, unknown
+from admmbench.validation import Strict, adapter, messages, unknown
 
 
 class ClaimError(ValueError):
@@ -63,12 +82,12 @@ class Requirements(Strict):
     ] = False
 
 
-class Statement(Strict):
-    """All kinds of claims have these fields."""
+class Evidence(Strict):
+    """Runs of one experiment that show or refute a statement; all kinds have these fields."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9.\-]+$")]
-    statement: Annotated[str, Field(description="what the paper says, in one sentence")]
-    source: Annotated[str, Field(description="section, figure or table of the paper")]
+    partial: ClassVar[bool] = False
+    """Whether contrasts of some of the selections say something."""
+
     experiment: str
     metric: str = "test_error"
     run: Annotated[
@@ -99,21 +118,31 @@ class Statement(Strict):
         Requirements | None,
         Field(description="what this claim presupposes; as the head of the file has it if absent"),
     ] = None
-    # Filled in by `load` from the head of the file.
-    paper: str = ""
-    file: str = ""
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """Yield every pair of a label and an epsilon that the claim looks at."""
+    def selections(self) -> Iterator[Selected]:
+        """Yield every pair of a label and an epsilon that the evidence looks at."""
         raise NotImplementedError
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield the quantities that the statement is about, with the region in which each should lie."""
+        raise NotImplementedError
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the numbers of ours that are shown; nothing where they are the contrasts themselves."""
+        return []
 
     @property
     def metrics(self) -> list[str]:
-        """Return the variables of the results that the claim looks at."""
+        """Return the variables of the results that the evidence looks at."""
         return [self.metric]
 
+    @property
+    def some(self) -> bool:
+        """Say whether one contrast is enough for the statement, instead of all."""
+        return False
 
-class Comparison(Statement):
+
+class Comparison(Evidence):
     """A claim of this kind states differences, of which tiny ones do not count."""
 
     relevant: Annotated[
@@ -132,7 +161,7 @@ class Comparison(Statement):
         return 0.1 if self.unit == "%" else 0.001 * max(map(abs, means))
 
 
-class Value(Statement):
+class Value(Evidence):
     """A paper prints a number, for one method, or for one minus or over another; ours lies within a tolerance."""
 
     kind: Literal["value"]
@@ -164,15 +193,55 @@ class Value(Statement):
             raise ValueError("instances: a lowest value has no sampling error of a mean")
         return self
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
         labels = (self.algorithm, self.minus, self.over)
         return ((label, self.epsilon) for label in labels if label)
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask for the published number, within the tolerance."""
+        own = values = runs.at(self.algorithm, self.epsilon)
+        other, quantity = None, Quantity.VALUE
+        if self.minus:
+            other, quantity = runs.at(self.minus, self.epsilon), Quantity.DIFFERENCE
+            values = own - other
+        elif self.over:
+            own = values = own / runs.at(self.over, self.epsilon)
+            quantity = Quantity.RATIO
+        estimate: Estimate | Difference = runs.estimate(values)
+        if self.over_seeds == "best":
+            depth = normal_minimum(self._of(values))
+            estimate = Estimate.of(own, runs.redrawn, depth)
+            if other is not None:
+                estimate = Difference(estimate, Estimate.of(other, runs.redrawn, depth))
+        margin = self.tolerance
+        if self.instances and not math.isnan(error := sampling_error(values, self.instances)):
+            margin += error
+        region = within(self.published, margin)
+        yield Contrast(quantity, tuple(self.selections()), region, margin, values, estimate)
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the number that stands beside the published one, and of how many runs it is."""
+        values = runs.at(self.algorithm, self.epsilon)
+        other = runs.at(self.minus, self.epsilon) if self.minus else None
+        if self.over:
+            values = values / runs.at(self.over, self.epsilon)
+        if self.over_seeds == "best":
+            of = self._of(values)
+            number = lowest(values, of) - (0.0 if other is None else lowest(other, of))
+            return [Row(((number,),), n=of)]
+        values = values if other is None else values - other
+        return [Row(((float(values.mean("seed")),),), n=int(values.notnull().sum()))]
+
+    def _of(self, values: xr.DataArray) -> int:
+        """Number of runs of which the best one is taken."""
+        return self.requires.seeds if self.requires else values.sizes["seed"]
 
 
 class Order(Comparison):
     """Means strictly increase from tier to tier, at each epsilon or somewhere; within a tier nothing is compared."""
 
+    partial: ClassVar[bool] = True
     kind: Literal["order"]
     labels: Annotated[list[Tier], Field(min_length=2)]
     epsilon: Annotated[list[Epsilon], Field(min_length=1)]
@@ -180,14 +249,50 @@ class Order(Comparison):
         bool, Field(description="the paper says it of some cases: one difference is enough")
     ] = False
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
         return itertools.product(itertools.chain(*self.labels), self.epsilon)
+
+    @property
+    def some(self) -> bool:
+        """See :attr:`Evidence.some`."""
+        return self.somewhere
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield the lower and the higher label of each comparison, between neighbouring tiers."""
         for low, high in itertools.pairwise(self.labels):
             yield from itertools.product(low, high)
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask each difference between neighbouring tiers to be above 0."""
+        for epsilon in self.epsilon:
+            for low, high in self.pairs():
+                one, other = (high, epsilon), (low, epsilon)
+                if not {one, other} <= {*runs.present}:
+                    continue
+                smallest = self.smallest(runs.mean(*other), runs.mean(*one))
+                gap = runs.paired(one, other)
+                yield Contrast(
+                    Quantity.GAP,
+                    (one, other),
+                    above_zero(smallest),
+                    smallest,
+                    gap,
+                    runs.estimate(gap),
+                    worse=(one,),
+                )
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the means at each epsilon, in the order of the statement."""
+        rows = []
+        for epsilon in self.epsilon:
+            tiers = [
+                tuple(runs.mean(a, epsilon) for a in tier if (a, epsilon) in runs.present)
+                for tier in self.labels
+            ]
+            if any(tiers):
+                rows.append(Row(tuple(filter(None, tiers)), epsilon=epsilon))
+        return rows
 
 
 class Reference(Strict):
@@ -197,7 +302,7 @@ class Reference(Strict):
     epsilon: Epsilon
 
 
-class Close(Statement):
+class Close(Evidence):
     """One method is within ``tolerance`` of a reference, and the ``others`` are not."""
 
     kind: Literal["close"]
@@ -207,22 +312,48 @@ class Close(Statement):
     reference: Reference
     tolerance: Annotated[float, Field(ge=0)]
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
         yield self.reference.algorithm, self.reference.epsilon
         yield from ((label, self.epsilon) for label in (self.algorithm, *self.others))
 
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask the method to lie within the tolerance of the reference, and the others outside."""
+        reference = self.reference.algorithm, self.reference.epsilon
+        for label in (self.algorithm, *self.others):
+            one, near = (label, self.epsilon), label == self.algorithm
+            distance = runs.paired(one, reference)
+            yield Contrast(
+                Quantity.NEAR if near else Quantity.FAR,
+                (one, reference),
+                (within if near else apart)(0.0, self.tolerance),
+                self.tolerance,
+                distance,
+                runs.estimate(distance),
+                worse=() if near else (one,),
+            )
 
-class Trend(Comparison):
+
+class Grid(Strict):
+    """Methods, each at some budgets."""
+
+    algorithms: Labels
+    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
+
+    def selections(self) -> Iterator[Selected]:
+        """Yield every pair of a label and an epsilon."""
+        return itertools.product(self.algorithms, self.epsilon)
+
+
+class Trend(Grid, Comparison):
     """A metric falls: along the rounds to a fraction of its maximum, or as epsilon grows.
 
     As epsilon grows, it falls from the first budget to the last, and rises by no relevant difference at any step.
     """
 
+    partial: ClassVar[bool] = True
     kind: Literal["trend"]
     along: Literal["round", "epsilon"]
-    algorithms: Labels
-    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
     fraction: Annotated[
         float,
         Field(gt=0, lt=1, description="along round: last value at most this part of the maximum"),
@@ -236,21 +367,75 @@ class Trend(Comparison):
             raise ValueError("epsilon: values must ascend")
         return self
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
-        return itertools.product(self.algorithms, self.epsilon)
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask for a small last value, or for a fall over all budgets and no relevant rise at any step."""
+        if self.along == "round":
+            yield from self._ends(runs)
+            return
+        for label in self.algorithms:
+            points = self._present(runs, label)
+            if len(points) > 1:
+                yield from self._steps(runs, points)
+
+    def _ends(self, runs: Runs) -> Iterator[Contrast]:
+        limit = 100 * self.fraction
+        last = 100 * statistics.final(runs.ds, self.metric)
+        for label, epsilon in runs.present:
+            largest = runs.curve(self.metric, label, epsilon).max("round")
+            ratio = last.sel(algorithm=label, epsilon=epsilon, drop=True) / largest
+            one = ((label, epsilon),)
+            yield Contrast(Quantity.END, one, at_most(limit), limit, ratio, runs.estimate(ratio))
+
+    def _present(self, runs: Runs, label: str) -> list[Selected]:
+        """Budgets of a method that were run, in ascending order."""
+        return [(label, e) for e in self.epsilon if (label, e) in runs.present]
+
+    def _steps(self, runs: Runs, points: Sequence[Selected]) -> Iterator[Contrast]:
+        """Contrasts of one method; for two budgets, the fall alone is enough."""
+        smallest = self.smallest(*(runs.mean(*point) for point in points))
+        fall = runs.paired(points[0], points[-1])
+        yield Contrast(
+            Quantity.FALL,
+            (points[0], points[-1]),
+            above_zero(smallest),
+            smallest,
+            fall,
+            runs.estimate(fall),
+            worse=(points[0],),
+        )
+        for first, last in itertools.pairwise(points) if len(points) > 2 else ():
+            rise = -runs.paired(first, last)
+            yield Contrast(
+                Quantity.RISE,
+                (first, last),
+                at_most(smallest),
+                smallest,
+                rise,
+                runs.estimate(rise),
+                worse=(first,),
+            )
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the means of each method over the budgets."""
+        if self.along == "round":
+            return []
+        each = {label: self._present(runs, label) for label in self.algorithms}
+        return [
+            Row(tuple((runs.mean(*point),) for point in points), label=label)
+            for label, points in each.items()
+            if len(points) > 1
+        ]
 
 
-class Group(Strict):
+class Group(Grid):
     """The means of methods at budgets spread over one of the two."""
 
-    algorithms: Labels
-    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
     over: Literal["algorithm", "epsilon"]
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """Yield every pair of a label and an epsilon."""
-        return itertools.product(self.algorithms, self.epsilon)
+    def range(self, values: xr.DataArray) -> float:
+        """Return highest minus lowest mean over seeds along one dimension, averaged over the other."""
+        means = values.sel(algorithm=self.algorithms, epsilon=self.epsilon).mean("seed")
+        return float((means.max(self.over) - means.min(self.over)).mean())
 
 
 class Spread(Comparison):
@@ -260,22 +445,50 @@ class Spread(Comparison):
     narrow: Group
     wide: Group
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
         yield from self.narrow.selections()
         yield from self.wide.selections()
 
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask the wide range less the narrow one to be above 0.
 
-class Inequality(Statement):
+        That a run of the wide group diverged is not contrary to that, but nobody knows its range.
+        """
+        values = runs.values.sel(
+            algorithm=sorted({label for label, _ in runs.present}),
+            epsilon=sorted({epsilon for _, epsilon in runs.present}),
+        )
+
+        def excess(values: xr.DataArray) -> float:
+            return self.wide.range(values) - self.narrow.range(values)
+
+        smallest = self.smallest(self.narrow.range(values), self.wide.range(values))
+        by_seed = jackknife(values, excess)
+        yield Contrast(
+            Quantity.EXCESS,
+            tuple(runs.present),
+            above_zero(smallest),
+            smallest,
+            by_seed,
+            runs.estimate(by_seed),
+            blamed=tuple(self.narrow.selections()),
+        )
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the two ranges."""
+        return [Row(((group.range(runs.values),),)) for group in (self.narrow, self.wide)]
+
+
+class Inequality(Grid, Evidence):
     """A theorem's left side, the metric, is at most its right side after every evaluated round.
 
     Right sides have constants that are maxima, which are only enclosed: the smallest ones must do for the theorem to
     hold, and not even the largest ones for it to be violated.
     """
 
+    partial: ClassVar[bool] = True
     kind: Literal["bound"]
-    algorithms: Labels
-    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
     right: Annotated[str, Field(description="variable with the right side, constants at most")]
     least: Annotated[str, Field(description="the same with constants at least, if they differ")] = (
         ""
@@ -284,35 +497,110 @@ class Inequality(Statement):
         bool, Field(description="it is of every run as drawn, instead of the mean over runs")
     ] = False
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
-        return itertools.product(self.algorithms, self.epsilon)
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask the left side to be at most the right one, after every evaluated round."""
+        for run in runs.present:
+            left, right, least = (
+                runs.curve(name, *run)
+                for name in (self.metric, self.right, self.least or self.right)
+            )
+            excess = (left - right).transpose("round", "seed")
+            # The smallest constants must do, which leave some room below the right side with the largest.
+            room = (right - least).max("seed").values
+            worst = (excess - ROUNDING * np.abs(right)).max("seed").values
+            for place, values in enumerate(excess):
+                estimate = runs.estimate(values)
+                if self.each_run:
+                    estimate = Estimate(float(worst[place]), 0.0, int(values.notnull().sum()))
+                region = at_most(-float(room[place]), refuted_above=0.0)
+                t = int(values["round"])
+                yield Contrast(Quantity.SIDES, (run,), region, 0.0, values, estimate, round=t)
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the least and the largest factor by which the bound of each run is loose, over the rounds."""
+        rows = []
+        for label, epsilon in runs.present:
+            left, right = (runs.curve(name, label, epsilon) for name in (self.metric, self.right))
+            loose = right.mean("seed") / left.mean("seed")
+            if self.each_run:
+                loose = (right / left.where(left > 0)).min("seed")
+            finite = loose.values[np.isfinite(loose.values)]
+            tiers = ((float(finite.min()),), (float(finite.max()),)) if finite.size else ()
+            rows.append(Row(tiers, label, epsilon))
+        return rows
 
     @property
     def metrics(self) -> list[str]:
-        """See :attr:`Statement.metrics`."""
+        """See :attr:`Evidence.metrics`."""
         return [self.metric, self.right, *([self.least] if self.least else [])]
 
 
-class Rate(Statement):
-    """The metric falls at least as fast as a power of the round, over the last decade of rounds.
+class Rate(Grid, Evidence):
+    """The metric falls at least as fast as a power of the round, over the last decade of rounds."""
 
-    A slope can support that, and nothing contradicts it: the rounds to come may be steeper.
-    """
-
+    partial: ClassVar[bool] = True
     kind: Literal["rate"]
-    algorithms: Labels
-    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
     exponent: Annotated[float, Field(lt=0, description="of the round, as the paper prints it")]
+    tolerance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="by how much a slope may be flatter, and a still flatter one contradicts; if absent, none may "
+            "be, and none contradicts, as rounds to come may be steeper",
+        ),
+    ] = None
 
-    def selections(self) -> Iterator[tuple[str, float]]:
-        """See :meth:`Statement.selections`."""
-        return itertools.product(self.algorithms, self.epsilon)
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Ask the slope of the mean over the last decade of rounds, on logarithmic axes, to be steep enough."""
+        limit = self.exponent + (self.tolerance or 0.0)
+        never = math.inf if self.tolerance is None else None
+        region = at_most(limit, refuted_above=never)
+        for run in runs.present:
+            slopes = jackknife(runs.curve(self.metric, *run), statistics.last_slope)
+            yield Contrast(Quantity.SLOPE, (run,), region, limit, slopes, runs.estimate(slopes))
 
 
-Claim = Annotated[
+Piece = Annotated[
     Value | Order | Close | Trend | Spread | Inequality | Rate, Field(discriminator="kind")
 ]
+_KINDS: dict[str, type[Evidence]] = {
+    get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get_args(get_args(Piece)[0])
+}
+
+
+class Claim(Strict):
+    """Statement of a paper, and the evidence that is to show it: all pieces of it.
+
+    One piece of evidence may be written beside the statement, without ``evidence``.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9.\-]+$")]
+    statement: Annotated[str, Field(description="what the paper says, in one sentence")]
+    source: Annotated[str, Field(description="section, figure or table of the paper")]
+    evidence: Annotated[list[Piece], Field(min_length=1)]
+    # Filled in by `load` from the head of the file.
+    paper: str = ""
+    file: str = ""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _gather(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Make a piece of evidence of the keys that stand beside the statement."""
+        if not isinstance(values, Mapping) or "evidence" in values:
+            return handler(values)
+        kind = _KINDS.get(str(values.get("kind")))
+        known = [*cls.model_fields, *(kind.model_fields if kind else ())]
+        for key in values if kind else ():
+            if key not in known:
+                raise ValueError(unknown("key", key, known))
+        head = {key: value for key, value in values.items() if key in cls.model_fields}
+        rest = {key: value for key, value in values.items() if key not in head}
+        return handler({**head, "evidence": [adapter(Piece).validate_python(rest)]})
+
+    @property
+    def experiments(self) -> list[str]:
+        """Return the names of the experiments that the evidence is from."""
+        return list(dict.fromkeys(piece.experiment for piece in self.evidence))
 
 
 class _File(Strict):
@@ -355,10 +643,13 @@ def _read(file: Path) -> list[Claim]:
         raise ClaimError(f"{file}: " + "; ".join(messages(error, written))) from error
     claims: list[Claim] = []
     for claim in content.claims:
-        if claim.experiment not in content.scale:
-            refuse(str(file), claim.id, "experiment", claim.experiment, content.scale)
-        scale = claim.requires or content.scale[claim.experiment]
-        update = {"paper": content.paper, "file": str(file), "requires": scale}
+        evidence = []
+        for piece in claim.evidence:
+            if piece.experiment not in content.scale:
+                refuse(str(file), claim.id, "experiment", piece.experiment, content.scale)
+            scale = piece.requires or content.scale[piece.experiment]
+            evidence.append(piece.model_copy(update={"requires": scale}))
+        update = {"paper": content.paper, "file": str(file), "evidence": evidence}
         claims.append(claim.model_copy(update=update))
     return claims
 
@@ -388,16 +679,16 @@ def check(
     ClaimError
         If a claim names an unknown experiment, label or metric.
     """
-    for claim in claims:
-        if complete and claim.experiment not in known:
-            refuse(claim.file, claim.id, "experiment", claim.experiment, known)
+    for claim, piece in ((each, piece) for each in claims for piece in each.evidence):
+        if complete and piece.experiment not in known:
+            refuse(claim.file, claim.id, "experiment", piece.experiment, known)
         for what, names, valid in (
-            ("label", [label for label, _ in claim.selections()], known),
-            ("metric", claim.metrics, metrics or {}),
+            ("label", [label for label, _ in piece.selections()], known),
+            ("metric", piece.metrics, metrics or {}),
         ):
             for name in names:
-                if claim.experiment in valid and name not in valid[claim.experiment]:
-                    refuse(claim.file, claim.id, what, name, valid[claim.experiment])
+                if piece.experiment in valid and name not in valid[piece.experiment]:
+                    refuse(claim.file, claim.id, what, name, valid[piece.experiment])
 
 
 def check_of(study: Study) -> None:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from admmbench.claims.claims import Claim, Requirements
+from admmbench.claims.claims import Evidence, Rate, Requirements, Trend
+from admmbench.claims.runs import Selected
 from admmbench.frames.outcomes import Outcome
 from admmbench.results import statistics
-from admmbench.results.wording import at
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Selected = tuple[str, float]
-"""A label and a budget."""
 
 SEEN = 0.1
 """Part of the rounds after which a curve that is judged along rounds is evaluated first at the latest: it may have been
@@ -29,15 +26,26 @@ highest before."""
 FEWEST_OF_A_DECADE = 3
 """Evaluated rounds in the last decade, below which a line through them shows no rate."""
 
-_SIZES = {
-    "rounds": "rounds",
-    "seeds": "seeds",
-    "agents": "agents",
-    "n_train": "training samples",
-}
+_SIZES = ("rounds", "seeds", "agents", "n_train")
 
 
-def split(claim: Claim, ds: xr.Dataset) -> tuple[list[Selected], list[Selected]]:
+class Shortfall(NamedTuple):
+    """Difference between runs and what a paper's statement presupposes."""
+
+    what: str
+    """Key of the requirement; ``decade`` and ``start`` where too few rounds were evaluated."""
+    here: Any = None
+    """Value of the runs; None if they have none."""
+    paper: Any = None
+    """Value of the paper, or number of runs that ``here`` counts."""
+    label: str = ""
+    epsilon: float | None = None
+    param: str = ""
+    note: str = ""
+    """What the data lack."""
+
+
+def split(claim: Evidence, ds: xr.Dataset) -> tuple[list[Selected], list[Selected]]:
     """Separate the selections with a started run from the others."""
     present, absent = list[Selected](), list[Selected]()
     for label, epsilon in dict.fromkeys(claim.selections()):
@@ -47,19 +55,8 @@ def split(claim: Claim, ds: xr.Dataset) -> tuple[list[Selected], list[Selected]]
     return present, absent
 
 
-def named(selections: Iterable[Selected]) -> str:
-    """Name methods and budgets; methods with the same budgets share them."""
-    budgets: dict[str, list[float]] = {}
-    for label, epsilon in selections:
-        budgets.setdefault(label, []).append(epsilon)
-    labels: dict[tuple[float, ...], list[str]] = {}
-    for label, epsilons in budgets.items():
-        labels.setdefault(tuple(epsilons), []).append(label)
-    return "; ".join(at(", ".join(group), *epsilons) for epsilons, group in labels.items())
-
-
-def lacking(claim: Claim, ds: xr.Dataset, present: list[Selected]) -> list[str]:
-    """Say in which ways the runs fall short of what a claim presupposes; nothing if they meet it all.
+def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list[Shortfall]:
+    """Return in which ways the runs fall short of what a claim presupposes; nothing if they meet it all.
 
     Parameters
     ----------
@@ -78,17 +75,17 @@ def lacking(claim: Claim, ds: xr.Dataset, present: list[Selected]) -> list[str]:
         return unseen
     if claim.at_round is not None:
         needed = needed.model_copy(update={"rounds": claim.at_round})
-    texts = [*_too_small(needed, ds, present), *unseen]
+    found = [*_too_small(needed, ds, present), *unseen]
     if needed.converged:
-        texts += _unsolved(ds, present)
+        found += _unsolved(ds, present)
     for label in dict.fromkeys(label for label, _ in present):
-        texts += _other_params(needed, ds, label)
+        found += _other_params(needed, ds, label)
     relation = ds.attrs.get("relation")
     if needed.relation and relation != needed.relation:
-        texts.append(f"neighbours by {relation}, the paper's by {needed.relation}")
+        found.append(Shortfall("relation", relation, needed.relation))
     if needed.equally_private and not equally_private(ds, present):
-        texts.append("methods that are not equally private")
-    return texts
+        found.append(Shortfall("equally_private"))
+    return found
 
 
 def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
@@ -104,7 +101,9 @@ def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
     return True
 
 
-def _too_small(needed: Requirements, ds: xr.Dataset, present: list[Selected]) -> Iterator[str]:
+def _too_small(
+    needed: Requirements, ds: xr.Dataset, present: list[Selected]
+) -> Iterator[Shortfall]:
     """Name each size that is below the paper's."""
     here = {name: int(ds.attrs[name]) for name in ("rounds", "n_train")}
     # Those of the longest run, and of each method. An optimum is not found in rounds of the paper.
@@ -118,35 +117,34 @@ def _too_small(needed: Requirements, ds: xr.Dataset, present: list[Selected]) ->
     noisy = [n for n, (_, e) in zip(started, present, strict=True) if math.isfinite(e)]
     # Without noise the seeds differ at most in the partition, and the papers give a single number.
     here["seeds"] = min(noisy, default=needed.seeds)
-    for size, name in _SIZES.items():
-        papers = getattr(needed, size)
-        if here[size] < papers:
-            note = ds.attrs.get("dataset_note") if size == "n_train" else ""
-            yield f"{here[size]:,} of {papers:,} {name}" + (f" ({note})" if note else "")
+    for size in _SIZES:
+        paper = getattr(needed, size)
+        if here[size] < paper:
+            note = ds.attrs.get("dataset_note", "") if size == "n_train" else ""
+            yield Shortfall(size, here[size], paper, note=note)
 
 
-def _unseen(claim: Claim, ds: xr.Dataset) -> Iterator[str]:
-    """Say that too few rounds were evaluated for what a claim says of the course of a run."""
+def _unseen(claim: Evidence, ds: xr.Dataset) -> Iterator[Shortfall]:
+    """Yield what is short where too few rounds were evaluated for what a claim says of the course of a run."""
     rounds = statistics.after_start(ds)["round"].sel(round=slice(None, claim.at_round))
-    if claim.kind == "rate":
+    if isinstance(claim, Rate):
         there = int(statistics.last_decade(rounds).sum())
         if there < FEWEST_OF_A_DECADE:
-            yield f"{there} of {FEWEST_OF_A_DECADE} evaluated rounds in the last decade"
-    elif claim.kind == "trend" and claim.along == "round" and rounds[0] > SEEN * rounds[-1]:
-        yield f"first evaluated after {int(rounds[0]):,} of {int(rounds[-1]):,} rounds"
+            yield Shortfall("decade", there, FEWEST_OF_A_DECADE)
+    elif isinstance(claim, Trend) and claim.along == "round" and rounds[0] > SEEN * rounds[-1]:
+        yield Shortfall("start", int(rounds[0]), int(rounds[-1]))
 
 
-def _unsolved(ds: xr.Dataset, present: list[Selected]) -> Iterator[str]:
+def _unsolved(ds: xr.Dataset, present: list[Selected]) -> Iterator[Shortfall]:
     """Name methods of which a run ended at the last round, before the test of the method held."""
     for label, epsilon in present:
         status = ds["status"].sel(algorithm=label, epsilon=epsilon)
         ended = int((status == Outcome.COMPLETED).sum())
         if ended:
-            started = int((status >= 0).sum())
-            yield f"{at(label, epsilon)}: {ended} of {started} runs ended before the method's own test"
+            yield Shortfall("converged", ended, int((status >= 0).sum()), label, epsilon)
 
 
-def _other_params(needed: Requirements, ds: xr.Dataset, label: str) -> Iterator[str]:
+def _other_params(needed: Requirements, ds: xr.Dataset, label: str) -> Iterator[Shortfall]:
     """Name parameters that are not those that the paper prints."""
     printed = needed.params.get(label, {})
     if not printed:
@@ -154,4 +152,4 @@ def _other_params(needed: Requirements, ds: xr.Dataset, label: str) -> Iterator[
     given = json.loads(str(ds["params"].sel(algorithm=label).item()))
     for name, value in printed.items():
         if given.get(name) != value:
-            yield f"{label}: {name} is {given.get(name, 'not stated')}, as printed {value}"
+            yield Shortfall("params", given.get(name), value, label, param=name)

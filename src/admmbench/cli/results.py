@@ -96,7 +96,7 @@ def _drawn(given: Path, results: Path | None, kept: bool) -> xr.Dataset:
     argument("--output", type=place, required=True, help="HTML file to write"),
 )
 def _report(options: argparse.Namespace) -> None:
-    from admmbench.claims import claims, verdicts
+    from admmbench.claims import claims, judge
     from admmbench.files.installed import find_all
     from admmbench.report import rendering
     from admmbench.report.contents import gather, gather_what_exists
@@ -115,7 +115,7 @@ def _report(options: argparse.Namespace) -> None:
     kept = reference.load(names)
     stated, known = claims.load(find_all("claims").values()), labels()
     found, kept_found = (
-        verdicts.evaluate(stated, each, known)
+        judge.evaluate(stated, each, known)
         for each in ({section.name: section.results for section in sections}, kept)
     )
     sections = [replace(section, kept=kept.get(section.name)) for section in sections]

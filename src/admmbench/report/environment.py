@@ -1,12 +1,25 @@
 """Templates of the report's pages."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from admmbench.privacy import delta_warning
 from admmbench.results import wording
+
+
+def grouped(selections: Iterable[tuple[str, float]]) -> list[tuple[list[str], list[float]]]:
+    """Group methods that are named at the same budgets."""
+    budgets: dict[str, list[float]] = {}
+    for label, epsilon in selections:
+        budgets.setdefault(label, []).append(epsilon)
+    labels: dict[tuple[float, ...], list[str]] = {}
+    for label, epsilons in budgets.items():
+        labels.setdefault(tuple(epsilons), []).append(label)
+    return [(group, list(epsilons)) for epsilons, group in labels.items()]
+
 
 #: Compiles each template once.
 TEMPLATES = Environment(
@@ -19,8 +32,10 @@ TEMPLATES = Environment(
 TEMPLATES.filters |= {
     each.__name__: each
     for each in (
+        grouped,
         wording.about,
         wording.best_constant,
+        wording.confidence,
         wording.counted,
         wording.given,
         wording.in_unit,
@@ -28,7 +43,10 @@ TEMPLATES.filters |= {
         wording.measured,
         wording.number,
         wording.one_line,
+        wording.percent,
         wording.proper,
+        wording.quantity,
+        wording.short,
         wording.some,
         wording.together,
     )

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from admmbench.claims.decisions import FIRM, MEANING, Judgement
-from admmbench.claims.selection import Verdict
+from admmbench.claims.judge import FIRM, Verdict
 from admmbench.figures import Figure, drawing, look
+from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
 from admmbench.report import answer, explore, picture, standings, tables
+from admmbench.report.claims import texts
 from admmbench.report.data import Lead, Protected
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
@@ -33,13 +34,6 @@ if TYPE_CHECKING:
     from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
-
-SYMBOLS: dict[Judgement, str] = {
-    "supported": "✓",
-    "contradicted": "✗",
-    "undecided": "~",
-    "not run": "○",
-}
 
 
 class Missing(NamedTuple):
@@ -118,7 +112,7 @@ def render(
         An HTML document without external resources.
     """
     here = {section.name for section in sections}
-    papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
+    papers = {v.claim.paper for v in verdicts if here & {*v.claim.experiments}}
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
     experiments = [section.results for section in sections]
@@ -142,9 +136,13 @@ def render(
         claims=_claims(judged),
         theorems=list(_theorems(sections, judged)),
         elsewhere=list(elsewhere),
-        references={v.claim.id: v for v in references if v.verdict != "not run"},
+        references={
+            v.claim.id: (texts(v).ours, v.verdict)
+            for v in references
+            if v.verdict != Decision.NOT_RUN
+        },
+        said={verdict.claim.id: texts(verdict) for verdict in judged},
         here=here,
-        symbols=SYMBOLS,
         level=confidence(LEVEL),
         together=confidence(TOGETHER),
         explore=explore.content(experiments, looks),
@@ -184,15 +182,14 @@ def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """How verdicts are spread, what they mean, and how many of them may be wrong by chance."""
+    """How verdicts are spread, and how many of them may be wrong by chance."""
     counts = Counter(verdict.verdict for verdict in verdicts)
     random = [verdict for verdict in verdicts if verdict.size]
     return {
-        "totals": {outcome: counts[outcome] for outcome in MEANING},
-        "meaning": MEANING,
+        "totals": {str(outcome): counts[outcome] for outcome in Decision},
         "random": len(random),
         "wrong": f"{sum(verdict.size for verdict in random):.1f}",
-        "by_value": sum(not v.size and v.verdict != "not run" for v in verdicts),
+        "by_value": sum(not v.size and v.verdict != Decision.NOT_RUN for v in verdicts),
         "firm": FIRM,
     }
 
@@ -202,13 +199,19 @@ def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Itera
     for section in sections:
         figures = [figure for figure in section.experiment.figures if figure.kind == "theorem"]
         about = Counter(
-            verdict.verdict
-            for verdict in verdicts
-            if verdict.claim.experiment == section.name and verdict.claim.kind in ("bound", "rate")
+            verdict.verdict for verdict in verdicts if _is_theorem(verdict, section.name)
         )
         if figures:
             title = section.experiment.title
             yield {"name": section.name, "title": title, "figures": figures, "verdicts": about}
+
+
+def _is_theorem(verdict: Verdict, experiment: str) -> bool:
+    """Whether a verdict is about both sides of a theorem in an experiment."""
+    return any(
+        piece.experiment == experiment and piece.kind in ("bound", "rate")
+        for piece in verdict.claim.evidence
+    )
 
 
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:

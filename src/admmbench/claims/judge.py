@@ -1,0 +1,407 @@
+"""What the results say about the papers' claims: one judge for all kinds.
+
+:func:`evaluate` gives one :class:`Verdict` for each claim, in numbers and enums. Runs that do not meet what the paper's
+statement presupposes are judged all the same, and the verdict holds what they would come to, but they support and
+contradict nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from admmbench.claims import requirements
+from admmbench.claims.claims import Claim, Evidence, Order, check
+from admmbench.claims.requirements import Shortfall
+from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
+from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.inference.contrasts import TEST, Bound, Decision, Region, decide
+from admmbench.inference.intervals import LEVEL
+from admmbench.inference.power import seeds_needed
+from admmbench.results import statistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FEWEST = 3
+"""Seeds that a verdict needs."""
+
+FIRM = 10
+"""Seeds below which a verdict is exploratory; the papers have ten."""
+
+LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED)
+"""Outcomes of runs that come from limits of a study or its data, and say nothing about the method."""
+
+
+class Missing(StrEnum):
+    """What evidence lacks that has no contrasts."""
+
+    EXPERIMENT = "experiment"
+    METRIC = "metric"
+    ROUND = "round"
+    RUNS = "runs"
+
+
+class Interval(NamedTuple):
+    """Confidence interval in the unit of the claim, or of the quantity."""
+
+    level: float
+    lower: float
+    upper: float
+
+
+class Loss(NamedTuple):
+    """Failed or diverged runs of a method at a budget."""
+
+    run: Selected
+    counts: dict[Outcome, int]
+    """Number of runs that ended so."""
+    total: int
+    """Number of runs that were started."""
+
+
+class Gap(NamedTuple):
+    """Runs that completed and have no finite number."""
+
+    runs: tuple[Selected, ...]
+    without: int
+    total: int
+
+
+class Part(NamedTuple):
+    """A contrast, its estimate, and what comes of it."""
+
+    quantity: Quantity
+    runs: tuple[Selected, ...]
+    round: int
+    limit: float
+    estimate: float
+    n: int
+    interval: Interval | None
+    """Of the report's level; None where seeds do not differ."""
+    equivalence: Interval | None
+    """Of the level that shows equivalence."""
+    refutation: Interval | None
+    """Of the level that refutes the part, as one of all parts of the claim."""
+    outcome: Decision
+    is_negligible: bool
+    size: float
+    """Probability of a wrong outcome, at most."""
+    losses: tuple[Loss, ...] = ()
+    gap: Gap | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the runs say about one piece of evidence.
+
+    Attributes
+    ----------
+    evidence
+        Piece of evidence.
+    outcome
+        What it comes to.
+    apparent
+        What the runs would come to if they met all that the statement presupposes.
+    missing, unmeasured
+        What there is not, if there are no contrasts, and the metric if it is one.
+    shortfalls, absent
+        What keeps the runs from deciding: they fall short of what is presupposed, or were not run.
+    is_unprinted
+        Whether they would contradict the claim, but for what the paper does not print.
+    is_equally_private
+        Whether methods that are ordered are equally private.
+    rows, parts
+        Numbers of ours, and contrasts with their outcomes.
+    seeds_needed
+        Seeds that would decide it, with the power of :data:`admmbench.inference.power.POWER`; infinite if too many
+        would, or no number of them; None if seeds are not what it lacks.
+    """
+
+    evidence: Evidence
+    outcome: Decision = Decision.NOT_RUN
+    apparent: Decision = Decision.NOT_RUN
+    missing: Missing | None = None
+    unmeasured: str = ""
+    shortfalls: Sequence[Shortfall] = ()
+    absent: Sequence[Selected] = ()
+    is_unprinted: bool = False
+    is_equally_private: bool = True
+    rows: Sequence[Row] = ()
+    parts: Sequence[Part] = ()
+    seeds_needed: float | None = None
+
+    @property
+    def is_barred(self) -> bool:
+        """Say whether something keeps the runs from deciding."""
+        return bool(self.shortfalls or self.absent or self.is_unprinted)
+
+    @property
+    def decisive(self) -> list[Part]:
+        """Return the parts that have the outcome of all."""
+        return [part for part in self.parts if part.outcome == self.apparent]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the results say about one claim.
+
+    Attributes
+    ----------
+    claim
+        What the paper states.
+    verdict
+        One of four outcomes.
+    findings
+        One for each piece of evidence.
+    """
+
+    claim: Claim
+    verdict: Decision
+    findings: tuple[Finding, ...]
+
+    @property
+    def seeds(self) -> int:
+        """Return the number of seeds of the smallest sample that was tested; 0 where nothing random was."""
+        return min((part.n for part in self._random()), default=0)
+
+    @property
+    def size(self) -> float:
+        """Return the probability of a wrong verdict, at most; 0 where nothing random was tested."""
+        return max((part.size for part in self._random()), default=0.0)
+
+    @property
+    def is_exploratory(self) -> bool:
+        """Say whether it comes from fewer seeds than a paper has."""
+        return 0 < self.seeds < FIRM
+
+    def _random(self) -> list[Part]:
+        judged = [each for each in self.findings if each.outcome != Decision.NOT_RUN]
+        return [part for finding in judged for part in finding.parts if part.interval]
+
+
+def evaluate(
+    claims: Iterable[Claim],
+    results: Mapping[str, xr.Dataset],
+    known: Mapping[str, Collection[str]] | None = None,
+) -> list[Verdict]:
+    """Judge each claim by the results.
+
+    Parameters
+    ----------
+    claims
+        As :func:`admmbench.claims.claims.load` gives them.
+    results
+        Experiment name -> its results. Evidence from an experiment that is not here was not run.
+    known
+        Every experiment of the project and its labels, whether part of this configuration or not.
+        With it, a misspelt experiment can be told from one that was left out, and labels may be left
+        out too. Without it, a claim may name only labels that its experiment holds.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the claims.
+
+    Raises
+    ------
+    ClaimError
+        If a claim names an unknown experiment or label.
+    """
+    given = list(claims)
+    names = {name: [str(x) for x in ds["algorithm"].values] for name, ds in results.items()}
+    check(given, {**names, **(known or {})}, complete=known is not None)
+    return [judge(claim, results) for claim in given]
+
+
+def judge(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
+    """Judge a claim whose names exist: all pieces of its evidence are to support it, and one refutes it."""
+    cases = [_Case(piece, results.get(piece.experiment)) for piece in claim.evidence]
+    # Any of so many tests refutes the claim: one of each contrast, or of a piece where some are to hold.
+    tests = sum(1 if case.evidence.some else len(case.contrasts) for case in cases)
+    findings = tuple(case.find(tests) for case in cases)
+    outcomes = {finding.outcome for finding in findings}
+    verdict = outcomes.pop() if len(outcomes) == 1 else Decision.UNDECIDED
+    if Decision.CONTRADICTED in outcomes:
+        verdict = Decision.CONTRADICTED
+    return Verdict(claim, verdict, findings)
+
+
+def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list[Region]:
+    """Return the regions of contrasts, with their levels.
+
+    Parameters
+    ----------
+    contrasts
+        Of a piece of evidence.
+    tests
+        Number of tests of which any refutes the claim.
+    some
+        Whether any contrast shows the statement, instead of all.
+    """
+    shows = len(contrasts) if some else 1
+    return [
+        replace(region, shown=region.shown.among(shows), refuted=region.refuted.among(tests))
+        for region in (contrast.region for contrast in contrasts)
+    ]
+
+
+class _Case:
+    """A piece of evidence and the results of its experiment, with the contrasts that it yields."""
+
+    def __init__(self, evidence: Evidence, ds: xr.Dataset | None) -> None:
+        self.evidence = evidence
+        self.contrasts: list[Contrast] = []
+        self.rows: list[Row] = []
+        self.present, self.absent = list[Selected](), list[Selected]()
+        self.shortfalls: list[Shortfall] = []
+        self.unmeasured = ""
+        self.missing = self._missing(ds)
+        if ds is None or self.missing:
+            return
+        self.present, self.absent = requirements.split(evidence, ds)
+        if not self.present or (self.absent and not evidence.partial):
+            self.missing = Missing.RUNS
+            return
+        self.shortfalls = requirements.shortfalls(evidence, ds, self.present)
+        if evidence.at_round is not None:
+            ds = statistics.until(ds, evidence.at_round, evidence.metrics)
+        self.ds = ds
+        self.status = {
+            (label, epsilon): ds["status"].sel(algorithm=label, epsilon=epsilon).values
+            for label, epsilon in self.present
+        }
+        factor = 100.0 if evidence.unit == "%" else 1.0
+        runs = Runs(ds, self.present, evidence.metric, evidence.run, factor)
+        self.contrasts = list(evidence.contrasts(runs))
+        self.rows = evidence.rows(runs)
+
+    def _missing(self, ds: xr.Dataset | None) -> Missing | None:
+        """Say what there is not, of an experiment, its metrics and its rounds."""
+        if ds is None:
+            return Missing.EXPERIMENT
+        self.unmeasured = next((name for name in self.evidence.metrics if name not in ds), "")
+        if self.unmeasured:
+            return Missing.METRIC
+        at_round = self.evidence.at_round
+        return Missing.ROUND if at_round and at_round not in ds["round"].values else None
+
+    def find(self, tests: int) -> Finding:
+        """Decide, where any of so many tests refutes the claim."""
+        evidence = self.evidence
+        if self.missing:
+            return Finding(
+                evidence, missing=self.missing, unmeasured=self.unmeasured, absent=self.absent
+            )
+        regions = regions_of(self.contrasts, tests, some=evidence.some)
+        parts = [self._part(*each) for each in zip(self.contrasts, regions, strict=True)]
+        apparent = decide((part.outcome for part in parts), some=evidence.some)
+        # A counterexample is one wherever else nothing ran, and so is an example.
+        enough = Decision.SUPPORTED if evidence.some else Decision.CONTRADICTED
+        is_unprinted = bool(evidence.unprinted) and apparent == Decision.CONTRADICTED
+        finding = Finding(
+            evidence,
+            apparent,
+            apparent,
+            shortfalls=self.shortfalls,
+            absent=[] if apparent in (enough, Decision.NOT_RUN) else self.absent,
+            is_unprinted=is_unprinted,
+            is_equally_private=self._is_equally_private(),
+            rows=self.rows,
+            parts=parts,
+        )
+        if finding.is_barred and apparent in (Decision.SUPPORTED, Decision.CONTRADICTED):
+            finding = replace(finding, outcome=Decision.UNDECIDED)
+        if evidence.other_data:
+            finding = replace(finding, outcome=Decision.NOT_RUN)
+        if apparent == Decision.UNDECIDED and not self.shortfalls:
+            closed = (part.losses or part.gap or part.is_negligible for part in finding.decisive)
+            if not any(closed):
+                estimates = [contrast.estimate for contrast in self.contrasts]
+                pairs = list(zip(estimates, regions, strict=True))
+                return replace(finding, seeds_needed=seeds_needed(pairs, some=evidence.some))
+        return finding
+
+    def _is_equally_private(self) -> bool:
+        """Whether methods that are ordered are equally private; a shortfall says so where it is presupposed."""
+        evidence = self.evidence
+        if not isinstance(evidence, Order) or (
+            evidence.requires is not None and evidence.requires.equally_private
+        ):
+            return True
+        return requirements.equally_private(self.ds, self.present)
+
+    def _part(self, contrast: Contrast, region: Region) -> Part:
+        """Judge a contrast; its region has the levels of one of several."""
+        estimate = contrast.estimate
+        is_random = estimate.deviation > 0
+        needed = [run for run in contrast.runs if run not in contrast.worse]
+        losses = self._losses(needed)
+        gap = None
+        shown = contrast.region.shown.shown(estimate)
+        if losses:
+            blamed = losses if contrast.blamed is None else self._losses(contrast.blamed)
+            ends = {end for loss in blamed for end in loss.counts}
+            outcome = Decision.UNDECIDED if ends <= {*LIMITS} else Decision.CONTRADICTED
+        elif self._losses(contrast.worse) and (not shown or self._losses(contrast.worse, LIMITS)):
+            losses = self._losses(contrast.worse)
+            outcome = Decision.UNDECIDED
+        elif gap := self._gap(contrast):
+            outcome = Decision.UNDECIDED
+        elif estimate.n < (1 if self._is_of_one_run(contrast) else FEWEST):
+            outcome = Decision.NOT_RUN
+        else:
+            outcome = region.judge(estimate)
+
+        def interval(level: float) -> Interval | None:
+            return Interval(level, *estimate.interval(level)) if is_random else None
+
+        return Part(
+            contrast.quantity,
+            contrast.runs,
+            contrast.round,
+            contrast.limit,
+            estimate.value,
+            estimate.n,
+            interval(LEVEL),
+            interval(1 - 2 * TEST),
+            interval(1 - 2 * region.refuted.bounds[0].level),
+            outcome,
+            region.is_negligible(estimate),
+            max(bound.level for bound in _bounds(contrast.region)) if is_random else 0.0,
+            tuple(losses),
+            gap,
+        )
+
+    def _losses(self, runs: Iterable[Selected], ends: Collection[Outcome] = FAILED) -> list[Loss]:
+        """Count runs without a value, of methods and budgets of which one ended in one of these ways."""
+        losses: list[Loss] = []
+        for run in dict.fromkeys(runs):
+            found = Counter(self.status[run].tolist())
+            if any(found[end] for end in ends):
+                counts: dict[Outcome, int] = {end: found[end] for end in FAILED if found[end]}
+                losses.append(Loss(run, counts, found.total() - found[Outcome.NOT_RUN]))
+        return losses
+
+    def _gap(self, contrast: Contrast) -> Gap | None:
+        """Count runs without a finite number though they completed; None where none has: nobody measured it."""
+        runs = sorted(contrast.runs, key=contrast.worse.__contains__)
+        ended = np.isin([self.status[run] for run in runs], SUCCESSFUL)
+        total = int(ended.all(axis=0).sum())
+        without = total - int(np.isfinite(contrast.values).sum())
+        return Gap(tuple(runs), without, total) if 0 < without < total else None
+
+    def _is_of_one_run(self, contrast: Contrast) -> bool:
+        """Say whether one run is all there is to compare, by the file of claims."""
+        needed = self.evidence.requires
+        one = int(np.isfinite(contrast.values).sum()) == 1
+        return one and needed is not None and needed.seeds == 1
+
+
+def _bounds(region: Region) -> tuple[Bound, ...]:
+    return region.shown.bounds + region.refuted.bounds

@@ -1,0 +1,122 @@
+"""Runs as numbers, and the contrasts of them that claims are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from admmbench.inference.contrasts import Region
+from admmbench.inference.intervals import Difference, Estimate
+from admmbench.results import statistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Selected = tuple[str, float]
+"""A label and a budget."""
+
+
+class Quantity(StrEnum):
+    """What a contrast measures."""
+
+    VALUE = "value"
+    DIFFERENCE = "difference"
+    RATIO = "ratio"
+    NEAR = "near"
+    """Difference to a reference that should be close."""
+    FAR = "far"
+    """Difference to a reference that should not be close."""
+    GAP = "gap"
+    """Higher less lower, of an order."""
+    FALL = "fall"
+    RISE = "rise"
+    END = "end"
+    """Last value of a curve, in percent of its largest."""
+    EXCESS = "excess"
+    """Wide less narrow range."""
+    SIDES = "sides"
+    """Left less right side of an inequality."""
+    SLOPE = "slope"
+
+
+class Contrast(NamedTuple):
+    """A quantity of runs, and where it should lie."""
+
+    quantity: Quantity
+    runs: tuple[Selected, ...]
+    region: Region
+    limit: float
+    """Number that states the region: a tolerance, a relevant difference, a bound."""
+    values: xr.DataArray
+    """One for each seed."""
+    estimate: Estimate | Difference
+    worse: tuple[Selected, ...] = ()
+    """Runs that should be worse, or far off: that one diverged is not contrary to the statement."""
+    blamed: tuple[Selected, ...] | None = None
+    """Runs whose divergence refutes the statement; all that should not be worse, if None."""
+    round: int = 0
+    """Round after which the quantity is taken; 0 if it is one of whole runs."""
+
+
+class Row(NamedTuple):
+    """Numbers of ours in one line: tiers of values, of a method, at a budget."""
+
+    tiers: tuple[tuple[float, ...], ...]
+    label: str = ""
+    epsilon: float | None = None
+    n: int = 0
+    """Runs that a single number is of."""
+
+
+class Runs:
+    """Runs of an experiment that a claim selects, each as one number in the unit of the claim.
+
+    Parameters
+    ----------
+    ds
+        Results of the experiment, up to the round that the claim is about.
+    present
+        Labels and budgets of the claim with runs.
+    metric, how, factor
+        Variable, how its rounds become one number, and by what it is multiplied.
+    """
+
+    def __init__(
+        self,
+        ds: xr.Dataset,
+        present: Sequence[Selected],
+        metric: str,
+        how: statistics.Reduction,
+        factor: float,
+    ) -> None:
+        self.ds = ds
+        self.present = present
+        self.redrawn = statistics.redrawn(ds)
+        values = statistics.reduce(ds, metric, how) * factor
+        # Another round must not stand for one after which a run has no number.
+        known = statistics.after_start(ds[metric]).notnull()
+        self.values = values.where(~(known.any("seed") & ~known).any("round"))
+
+    def at(self, label: str, epsilon: float) -> xr.DataArray:
+        """Return one number for each seed."""
+        values: xr.DataArray = self.values.sel(algorithm=label, epsilon=epsilon, drop=True)
+        return values
+
+    def mean(self, label: str, epsilon: float) -> float:
+        """Return the mean over seeds."""
+        return float(self.at(label, epsilon).mean("seed"))
+
+    def curve(self, variable: str, label: str, epsilon: float) -> xr.DataArray:
+        """Return a variable after each evaluated round but the start, over ``round`` and ``seed``."""
+        values = statistics.after_start(self.ds[variable])
+        curve: xr.DataArray = values.sel(algorithm=label, epsilon=epsilon, drop=True)
+        return curve
+
+    def estimate(self, values: xr.DataArray) -> Estimate:
+        """Return the estimate of a mean over seeds."""
+        return Estimate.of(values, self.redrawn)
+
+    def paired(self, first: Selected, second: Selected) -> xr.DataArray:
+        """Return the difference of two methods at budgets, seed by seed."""
+        return self.at(*first) - self.at(*second)
