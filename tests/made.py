@@ -193,7 +193,7 @@ def build(
             "n_classes": 10,
         },
     )
-    ds["epsilon"].attrs["budget_of"] = "one iteration"
+    ds["epsilon"].attrs["budget_of"] = "iteration"
     return ds.assign_attrs(**attrs)
 
 
@@ -204,7 +204,7 @@ def totals(results: xr.Dataset) -> xr.Dataset:
     total = xr.where(guaranteed, spent, np.inf).reset_coords(drop=True)
     total = total.transpose(*results["epsilon_total"].dims)
     found = results.assign(epsilon_total=total.assign_attrs(results["epsilon_total"].attrs))
-    found["epsilon"].attrs["budget_of"] = "the whole run"
+    found["epsilon"].attrs["budget_of"] = "run"
     return found
 
 

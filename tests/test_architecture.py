@@ -201,17 +201,25 @@ def test_only_methods_know_their_names(path, name):
 
 
 # Rooms that hold numbers and enums: sentences about these are written by templates of the report.
-WITHOUT_PROSE = ["claims", "inference"]
+WITHOUT_PROSE = ["claims", "inference", "results"]
+# What a refusal to join says is collected; numbers and lists have one form everywhere.
+SAID_BY = {"results.joining", "results.wording"}
 
 
 def sentences(tree):
-    """Strings with values in them and two or more words around these, but for messages of errors."""
-    errors = {
+    """Strings with values in them and two or more words around these, but for messages of errors and comments."""
+    raised = [
+        node for each in ast.walk(tree) if isinstance(each, ast.Raise) for node in ast.walk(each)
+    ]
+    parts = {node.id for node in raised if isinstance(node, ast.Name)}
+    named = [
         node
-        for raised in ast.walk(tree)
-        if isinstance(raised, ast.Raise)
-        for node in ast.walk(raised)
-    }
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Assign)
+        and {ast.unparse(target) for target in each.targets} <= parts
+        for node in ast.walk(each.value)
+    ]
+    errors = {*raised, *named}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr) and node not in errors:
             texts = (part.value for part in node.values if isinstance(part, ast.Constant))
@@ -224,7 +232,7 @@ def test_no_code_builds_sentences_where_results_are_numbers(room):
     found = {
         f"{name}: {text}"
         for path, name in modules()
-        if name.split(".")[0] == room
+        if name.split(".")[0] == room and name not in SAID_BY
         for text in sentences(ast.parse(path.read_text()))
     }
     assert not found
@@ -235,6 +243,7 @@ def test_a_sentence_is_told_from_a_message_and_from_a_name():
     assert all(list(sentences(ast.parse(text))) for text in told)
     fine = [
         'raise ValueError(f"{n} runs were lost")',
+        'why = f"{n} runs were lost"; raise ValueError(why)',
         'f"{a}_{b}.nc"',
         'f"ε = {e:.3g} pp"',
         '"a b"',

@@ -604,7 +604,7 @@ def test_guaranteed_losses_of_whole_runs_have_ticks_at_budgets(figure):
 
 @pytest.mark.parametrize(
     ("budget_of", "name"),
-    [("one iteration", "per iteration"), ("the whole run", "of the whole run")],
+    [("iteration", "per iteration"), ("run", "of the whole run")],
 )
 def test_the_axis_says_what_budgets_are_for(results, figure, budget_of, name):
     results["epsilon"].attrs["budget_of"] = budget_of

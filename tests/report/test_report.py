@@ -614,7 +614,7 @@ def test_budgets_of_whole_runs_are_called_so(figure):
     page, _ = best_of(figure, results)
     assert "ε per iteration" in page
     assert "ln(1.25/δ) is proved for ε ≤ 1 only" in page
-    results["epsilon"].attrs["budget_of"] = "the whole run"
+    results["epsilon"].attrs["budget_of"] = "run"
     page, _ = best_of(figure, results)
     assert "Budgets ε of the whole run" in page
     assert "The noise of each method is calibrated to it" in page

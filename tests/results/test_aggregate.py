@@ -164,7 +164,7 @@ def test_methods_meet_at_totals(tmp_path):
         job.execute(run.spec, load_dataset("digits"), tmp_path / run.path, 1)
     results = aggregate("totals", experiment, tmp_path)
     assert list(results.epsilon.values) == [0.5, 4, np.inf]
-    assert results.epsilon.attrs["budget_of"] == "the whole run"
+    assert results.epsilon.attrs["budget_of"] == "run"
     assert results.attrs["relation"] == "zero_out"
     assert list(results.noise.values) == ["gaussian", "laplace", "gaussian", "none"]
     spent = results.epsilon_total.isel(round=-1)

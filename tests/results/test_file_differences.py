@@ -6,9 +6,10 @@ from scipy import stats
 
 from admmbench.cli import main
 from admmbench.frames.outcomes import Outcome
+from admmbench.report.differences import rows, settings, summary
 from admmbench.report.tables import differences
 from admmbench.report.terminal import as_rich
-from admmbench.results.file_differences import contrast, rows, settings, summary
+from admmbench.results.file_differences import contrast
 from tests.made import INF, build
 
 ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}, "Exact": {INF: 0.1}}

@@ -12,6 +12,7 @@ import yaml
 from admmbench import load_dataset
 from admmbench.cli import main
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
+from admmbench.report import differences
 from admmbench.report.environment import words
 from admmbench.results import file_differences, reference
 from admmbench.study import config
@@ -88,12 +89,12 @@ def test_a_list_of_kept_files_that_cannot_be_read_is_named(tmp_path, text):
 
 def test_the_same_results_agree_and_others_are_pointed_out():
     kept, own = build(ERRORS), build(ERRORS)
-    found = reference.against(own, kept)
+    found = differences.against(own, kept)
     assert found["scale"] == "seeds: 10, rounds: 300"
     assert found["summary"] == "4 methods and budgets: 4 identical bit for bit."
     assert found["rows"] == []
     own["test_error"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "round": 300}] += 0.05
-    found = reference.against(own, kept)
+    found = differences.against(own, kept)
     (row,) = found["rows"]
     assert row[:4] == ["ObjP", "ε = 1", "25.00", "30.00"]
     assert "1 different" in found["summary"]
@@ -101,10 +102,10 @@ def test_the_same_results_agree_and_others_are_pointed_out():
 
 def test_studies_of_another_scale_are_not_compared():
     kept = build(ERRORS).assign_attrs(rounds=np.int64(20_000))  # as a file gives it
-    found = reference.against(build(ERRORS, rounds=(1, 100), partition="{}"), kept)
+    found = differences.against(build(ERRORS, rounds=(1, 100), partition="{}"), kept)
     assert found["rows"] == []
     assert found["summary"] == "Not compared: this study has another partition, another rounds."
-    alone = reference.against(build({"New": {1.0: 0.2}}), build(ERRORS))
+    alone = differences.against(build({"New": {1.0: 0.2}}), build(ERRORS))
     assert alone["summary"] == "Not compared: the files have no run in common."
 
 
@@ -296,7 +297,7 @@ def test_outdated_results_are_marked_wherever_they_are_shown(tmp_path, capsys):
         printed = " ".join(capsys.readouterr().out.split())
         assert why in printed
         assert ("ObjP †" in printed) == (command[0] == "show")
-    assert reference.against(build(ERRORS), kept)["outdated"].labels == ["ObjP"]
+    assert differences.against(build(ERRORS), kept)["outdated"].labels == ["ObjP"]
     assert reference.outdated(build(ERRORS)) is None
     assert reference.marked("ObjP", build(ERRORS)) == "ObjP"
 

@@ -579,7 +579,7 @@ def test_rivals_spend_no_more_than_the_total(factor, compared):
 
 def test_budgets_of_iterations_and_single_methods_are_no_cells():
     iteration = study(CLEAR)
-    iteration["epsilon"].attrs["budget_of"] = "one iteration"
+    iteration["epsilon"].attrs["budget_of"] = "iteration"
     single = study({"ObjP": CLEAR["ObjP"]}, free={"A": CLEAR["ObjT"], "B": CLEAR["OutP"]})
     assert compare([iteration, single]) is None
     assert compare([]) is None

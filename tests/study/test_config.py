@@ -484,7 +484,7 @@ def test_totals_are_budgets_of_whole_runs(tmp_path):
     totals = {"total": [0.5, 2], "delta": 1e-5, "relation": "replace"}
     experiment = load(tmp_path, privacy=totals, **GLOBAL)
     assert experiment.delta == 1e-5
-    assert experiment.budget_of == "the whole run"
+    assert experiment.budget_of == "run"
     runs = experiment.runs
     assert [run.spec.stated_budget for run in runs] == [0.5, 2, 0.5, 2]
     assert all(run.spec.privacy.relation == "replace" for run in runs)

@@ -90,7 +90,7 @@ def test_arrays_are_a_data_set_as_they_are_of_simulate(tmp_path, made):
 def test_totals_are_those_of_whole_runs(tmp_path, made):
     grid = {"totals": 1, "rounds": 2, "seeds": 1, "sensitivity": "global", "workers": 1}
     found = sweep("digits", ["objp"], folder=tmp_path, **grid)
-    assert found["epsilon"].attrs["budget_of"] == "the whole run"
+    assert found["epsilon"].attrs["budget_of"] == "run"
     assert found.epsilon_total.isel(round=-1).item() == pytest.approx(1, rel=0.01)
 
 

@@ -169,22 +169,23 @@ def _show(options: argparse.Namespace) -> None:
     argument("second", type=place, help="results.nc of another machine, version or code"),
 )
 def _compare(options: argparse.Namespace) -> int:
-    from admmbench.report import tables
+    from admmbench.report import differences, tables
     from admmbench.report.environment import words
     from admmbench.report.terminal import as_rich
-    from admmbench.results import file_differences, reference
+    from admmbench.results import reference
+    from admmbench.results.file_differences import contrast
 
     first, second = (_of_experiment(_read(path), path) for path in (options.first, options.second))
-    compared = file_differences.contrast(first, second)
+    compared = contrast(first, second)
     console = wide_console()
     outdated = filter(None, map(reference.outdated, (first, second)))
     sentences = map(words().outdated, outdated)
-    for difference in (*file_differences.settings(first, second), *sentences):
+    for difference in (*differences.settings(first, second), *sentences):
         console.print(difference, soft_wrap=True, markup=False)
     unit = " in percent" if compared.attrs["fraction"] else ""
-    rows = tables.differences(file_differences.rows(compared))
+    rows = tables.differences(differences.rows(compared))
     console.print(as_rich(f"Final {compared.attrs['long_name']}{unit}", rows))
-    console.print(file_differences.summary(compared), soft_wrap=True)
+    console.print(differences.summary(compared), soft_wrap=True)
     return int((compared["state"] == "different").any())
 
 

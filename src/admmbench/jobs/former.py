@@ -33,6 +33,8 @@ _UNITS = {
     "one agent, with all of its records": "agent",
     "one feature column of one party": "column",
 }
+# What a budget is of.
+_BUDGETS = {"one iteration": "iteration", "the whole run": "run"}
 # Keys of caveats, by how their sentences began.
 _CAVEATS = {
     "A round with E local updates": "local_updates",
@@ -55,6 +57,9 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
         The file, which the warning names.
     """
     total = stored.get("epsilon_total", xr.DataArray()).attrs
+    budgets = stored.coords.get("epsilon", xr.DataArray()).attrs
+    if (former := budgets.get("budget_of")) in _BUDGETS:
+        budgets["budget_of"] = _BUDGETS[former]
     if "neighbours" in stored.coords:
         results = _of_experiment(stored)
     elif " " in total.get("unit_of_privacy", ""):

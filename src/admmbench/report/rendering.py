@@ -18,7 +18,7 @@ from admmbench.figures import Figure, drawing, look
 from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
-from admmbench.report import answer, explore, picture, standings, tables
+from admmbench.report import answer, differences, explore, picture, standings, tables
 from admmbench.report.claims import texts
 from admmbench.report.data import Lead, Protected
 from admmbench.report.environment import TEMPLATES
@@ -217,7 +217,7 @@ def _is_theorem(verdict: Verdict, experiment: str) -> bool:
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
     """Everything the template shows of one experiment, which has a number on the page; all are compared."""
     results, attrs = section.results, section.results.attrs
-    compared = {} if section.kept is None else reference.against(results, section.kept)
+    compared = {} if section.kept is None else differences.against(results, section.kept)
     return {
         "name": section.name,
         "attrs": attrs,

@@ -13,7 +13,8 @@ import xarray as xr
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report.data import Budgets, Protected
-from admmbench.results import file_differences, statistics, wording
+from admmbench.report.differences import HEADS
+from admmbench.results import statistics, wording
 from admmbench.results.reference import marked
 from admmbench.results.who_wins import standings
 from admmbench.results.wording import at, best_constant, data_of, given, in_unit, number, proper
@@ -348,8 +349,8 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
 
 
 def differences(rows: Iterable[list[str]]) -> Table:
-    """Make a table of a contrast of two files, see `admmbench.results.file_differences.rows`."""
-    return Table(file_differences.HEADS, file_differences.HEADS[2:-1], [[*row] for row in rows])
+    """Make a table of a contrast of two files, see `admmbench.report.differences.rows`."""
+    return Table(HEADS, HEADS[2:-1], [[*row] for row in rows])
 
 
 def protected(results: xr.Dataset) -> list[Protected]:

@@ -165,10 +165,10 @@ def _described(
             measured.attrs.pop(fact, None)
     status = status_attrs()
     status["flag_values"] = np.array([Outcome.NOT_RUN, *status["flag_values"]], np.int8)
-    status["flag_meanings"] = f"not_run {status['flag_meanings']}"
+    status["flag_meanings"] = " ".join(("not_run", status["flag_meanings"]))
     joined["status"].attrs = status
     joined["epsilon"].attrs = {
-        "long_name": f"privacy budget of {experiment.budget_of}",
+        "long_name": _BUDGETS[experiment.budget_of],
         "budget_of": experiment.budget_of,
         "units": "1",
     }
@@ -189,6 +189,10 @@ def _described(
     return with_decision(joined, experiment)
 
 
+_BUDGETS = {
+    "iteration": "privacy budget of one iteration",
+    "run": "privacy budget of the whole run",
+}
 # Budgets that differ relatively by less were solved for by one rule, on other processors.
 _SAME_BUDGET = 1e-4
 # What an experiment says of decisions.

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 import numpy as np
 import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
 from admmbench.inference import intervals, levels
-from admmbench.results import statistics, wording
+from admmbench.results import statistics
 
 ROUNDING = 1e-5
 """Relative difference of numbers that rounding explains, in single precision over many rounds."""
 
 FLIPPED = 2
 """Test records of a run whose class rounding may change."""
-
-_WORDS = {
-    "identical": "identical bit for bit",
-    "rounding": "equal within rounding",
-    "consistent": "consistent: their intervals hold 0",
-    "different": "different",
-    "unknown": "not to be judged from so few seeds",
-}
-
-HEADS = (
-    *("method", "budget", "first", "second", "second - first, interval"),
-    *("largest of a seed", "seeds", "state"),
-)
-"""What :func:`rows` gives, in words."""
 
 
 def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
@@ -119,57 +102,3 @@ def _rounding(results: xr.Dataset, ends: xr.DataArray) -> xr.DataArray | float:
     if statistics.is_fraction(results) and results.attrs["n_test"]:
         return FLIPPED / float(results.attrs["n_test"]) + intervals.ROUNDING
     return ROUNDING * abs(ends).max("seed")
-
-
-def rows(found: xr.Dataset) -> Iterator[list[str]]:
-    """Write the cells of a contrast that ran in both files, see `HEADS`; values of fractions are in percent."""
-    for place in np.argwhere((found["state"] != "").values):
-        cell = found.isel(algorithm=place[0], epsilon=place[1])
-        number = {
-            name: wording.measured(float(cell[name]), found.attrs["fraction"])
-            for name in ("first", "second", "difference", "lower", "upper", "largest")
-        }
-        state = str(cell["state"].item())
-        interval = f" {number['lower']} to {number['upper']}" if cell["lower"].notnull() else ""
-        yield [
-            str(cell["algorithm"].item()),
-            wording.budget(float(cell["epsilon"])),
-            number["first"],
-            number["second"],
-            number["difference"] + (interval if state in ("consistent", "different") else ""),
-            number["largest"],
-            str(int(cell["seeds"])),
-            state,
-        ]
-
-
-def summary(found: xr.Dataset) -> str:
-    """Say how many cells are in which state, in a sentence."""
-    states = found["state"].values
-    parts = [f"{n} {words}" for name, words in _WORDS.items() if (n := int((states == name).sum()))]
-    return f"{int((states != '').sum())} methods and budgets: {'; '.join(parts)}."
-
-
-def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
-    """Name other differences between the two files, a sentence for each."""
-    facts = [{**each.attrs, **json.loads(each.attrs["versions"])} for each in (first, second)]
-    for name in sorted({*facts[0], *facts[1]} - {"versions", "Conventions", "outdated"}):
-        values = [str(each.get(name, "none")) for each in facts]
-        if values[0] != values[1]:
-            yield f"{name.replace('_', ' ')}: {values[0]} and {values[1]}."
-    labels = [list(map(str, ds["algorithm"].values)) for ds in (first, second)]
-    for here, there, which in ((*labels, "first"), (*labels[::-1], "second")):
-        if alone := [label for label in here if label not in there]:
-            yield f"Only in the {which}: {', '.join(alone)}."
-    common = [label for label in labels[0] if label in labels[1]]
-    for name, words in {"fingerprint": "Other code", "params": "Other parameters"}.items():
-        a, b = (ds[name].sel(algorithm=common).values for ds in (first, second))
-        if changed := [label for label, x, y in zip(common, a, b, strict=True) if x != y]:
-            yield f"{words}: {', '.join(changed)}."
-    ends = xr.align(
-        *(each["status"].stack(run=["algorithm", "epsilon"]) for each in (first, second))
-    )
-    ran = (ends[0] != Outcome.NOT_RUN) & (ends[1] != Outcome.NOT_RUN)
-    otherwise = ((ends[0] != ends[1]) & ran).any("seed")
-    if runs := otherwise["run"].values[otherwise.values].tolist():
-        yield f"Ended in another way: {'; '.join(wording.at(*run) for run in runs)}."

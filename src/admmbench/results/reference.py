@@ -10,7 +10,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILES = "files.yaml"
+_HEAD = "# Kept results, see docs/reproducing.md.\n"
 _SEARCH = "method", "budget"
 TRIALS = *_SEARCH, "settings", "error", "loss"
 """Columns of the file of all trials of a study, see `admmbench.tuning`."""
-# Two studies must agree in these for their final values to be comparable.
-_SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
 
 MARK = " †"
@@ -238,7 +237,7 @@ def _kept(
     own = Source(command=command, sha256=digest, every=every, outdated=outdated)
     sources = sorted({**_sources(path.parent), path.name: own}.items())
     text = dump_yaml({name: each.model_dump(exclude_defaults=True) for name, each in sources})
-    write(path.parent / FILES, f"# Kept results, see docs/reproducing.md.\n{text}")
+    write(path.parent / FILES, _HEAD + text)
     return path
 
 
@@ -329,35 +328,3 @@ def _sources(folder: Path) -> dict[str, Source]:
         raise ValueError(
             f"{path}: cannot be read: {what}; mend it, or restore it, such as by `git restore`"
         ) from None
-
-
-def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
-    """Compare the results of an experiment with kept ones, for the report.
-
-    Parameters
-    ----------
-    results
-        Of the study.
-    kept
-        Of the same experiment.
-
-    Returns
-    -------
-    dict
-        ``scale`` says what is kept, ``summary`` how well final values agree; ``rows`` has those that do not agree, see
-        `admmbench.results.file_differences.rows`, and ``outdated`` what is outdated of the kept ones. Two of different
-        scales are not compared.
-    """
-    from admmbench.results import file_differences
-
-    scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
-    names = [name for name in _SCALE if str(kept.attrs.get(name)) != str(results.attrs.get(name))]
-    try:
-        if names:
-            raise ValueError(f"this study has another {', another '.join(names)}")
-        compared = file_differences.contrast(kept, results)
-    except ValueError as error:
-        return {"scale": scale, "summary": f"Not compared: {error}.", "rows": [], "outdated": None}
-    different = [row for row in file_differences.rows(compared) if row[-1] == "different"]
-    summary = file_differences.summary(compared)
-    return {"scale": scale, "summary": summary, "rows": different, "outdated": outdated(kept)}

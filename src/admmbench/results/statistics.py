@@ -247,7 +247,7 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
 
 def of_whole_runs(ds: xr.Dataset) -> bool:
     """Say whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
-    return bool(ds["epsilon"].attrs["budget_of"] == "the whole run")
+    return bool(ds["epsilon"].attrs["budget_of"] == "run")
 
 
 def is_constrained(ds: xr.Dataset) -> bool:

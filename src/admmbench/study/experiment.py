@@ -411,9 +411,9 @@ class Experiment(Strict):
         return method.epsilon or self.epsilon or self.privacy.total or []
 
     @property
-    def budget_of(self) -> str:
-        """Say in words what the budgets are for."""
-        return "one iteration" if self.privacy.total is None else "the whole run"
+    def budget_of(self) -> Literal["iteration", "run"]:
+        """Return what the budgets are for: one iteration, or the whole run."""
+        return "iteration" if self.privacy.total is None else "run"
 
     @cached_property
     def metrics(self) -> list[str]:
