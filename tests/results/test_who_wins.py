@@ -283,7 +283,7 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ([CLEAR], "ObjP wins on MNIST at ε = 1."),
         (
             [TIED],
-            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would decide it.",
+            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would decide it with 80 % power.",
         ),
         ([ALIKE], "ObjP and ObjT are the best and equivalent on MNIST at ε = 1."),
         (
@@ -292,12 +292,12 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ),
         (
             [CLEAR, TIED],
-            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it. Never shown to be "
+            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it with 80 % power. Never shown to be "
             "behind: ObjP.",
         ),
         (
             [TIED, TIED],
-            "Both rows are undecided: 4,600 seeds each would decide them. Never shown to be behind: ObjP and ObjT.",
+            "Both rows are undecided: 4,600 seeds each would decide them with 80 % power. Never shown to be behind: ObjP and ObjT.",
         ),
         (
             [ALIKE, ALIKE],

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from admmbench.claims.judge import FEWEST, Finding, Verdict
 from admmbench.inference.contrasts import TEST, Decision
 from admmbench.inference.intervals import LEVEL
-from admmbench.inference.power import MOST, POWER
+from admmbench.inference.power import MOST
 from admmbench.report.environment import TEXT
 
 _NUMBERS = {
@@ -16,7 +16,6 @@ _NUMBERS = {
     "level": LEVEL,
     "equivalence_level": 1 - 2 * TEST,
     "most": MOST,
-    "power": POWER,
 }
 
 

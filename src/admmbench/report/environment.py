@@ -6,6 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from admmbench.inference.power import POWER
 from admmbench.privacy import delta_warning
 from admmbench.results import wording
 
@@ -51,7 +52,7 @@ TEMPLATES.filters |= {
         wording.together,
     )
 }
-TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf}
+TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf, "power": POWER}
 #: The same for a terminal.
 TEXT = TEMPLATES.overlay(autoescape=False)
 
