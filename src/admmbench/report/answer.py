@@ -57,7 +57,7 @@ def content(
     -------
     dict
         ``answer`` with its ``facts``; ``marks`` of the pictures, with what they mean; ``parts``, names of data by what
-        is left out of them; ``groups``, one for each experiment, with its ``pictures``, the figure of its ``curves``,
+        is left out of them; ``groups``, one for each experiment, with its ``pictures``, the identifier of its ``curves``,
         ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of
         all methods and cells; ``notes``.
     """
@@ -98,7 +98,7 @@ def _groups(
         yield {
             "first": own[0],
             "pictures": picture.of_settings(comparison, name, looks[name]) if name in looks else [],
-            "curves": curves(experiments[name].figures)
+            "curves": f"{name}-figure-{curves(experiments[name].figures)}"
             if name in experiments and len(own) > 1
             else "",
             "rows": own,
