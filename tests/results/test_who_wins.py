@@ -292,12 +292,13 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ),
         (
             [CLEAR, TIED],
-            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it with 80 % power. Never shown to be "
-            "behind: ObjP.",
+            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it with 80 % power. "
+            "Never shown to be behind: ObjP.",
         ),
         (
             [TIED, TIED],
-            "Both rows are undecided: 4,600 seeds each would decide them with 80 % power. Never shown to be behind: ObjP and ObjT.",
+            "Both rows are undecided: 4,600 seeds each would decide them with 80 % power. "
+            "Never shown to be behind: ObjP and ObjT.",
         ),
         (
             [ALIKE, ALIKE],

@@ -57,7 +57,7 @@ def content(
     -------
     dict
         ``answer`` with its ``facts``; ``marks`` of the pictures, with what they mean; ``parts``, names of data by what
-        is left out of them; ``groups``, one for each experiment, with its ``pictures``, the identifier of its ``curves``,
+        is left out of them; ``groups``, one for each experiment, its ``pictures``, the identifier of its ``curves``,
         ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of
         all methods and cells; ``notes``.
     """
