@@ -463,7 +463,8 @@ def test_figures_of_kept_results_are_those_of_the_experiment(tmp_path, monkeypat
     by_file = sorted((tmp_path / "again").iterdir())
     assert [path.name for path in by_name] == [path.name for path in by_file]
     assert {path.suffix for path in by_name} == {".svg", ".pdf", ".png", ".csv"}
-    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(by_name, by_file, strict=True))
+    for one, other in zip(by_name, by_file, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
     printed = capsys.readouterr().out.splitlines()
     assert f"{by_name[0].relative_to(tmp_path)}" in printed
     (tmp_path / "mine.json").write_text(

@@ -549,6 +549,14 @@ def test_files_are_reproducible(results, figure, tmp_path):
     assert not plt.get_fignums()
 
 
+def test_places_of_panels_have_no_digits_that_a_solver_chooses(results, figure):
+    """Its last digits differ from one drawing to the next, and names of clipped areas with them."""
+    drawn = draw(results, figure())
+    drawn.draw_without_rendering()
+    places = np.array([panel.get_position().bounds for panel in drawn.axes])
+    np.testing.assert_array_equal(places, places.round(6))
+
+
 def test_the_table_behind_a_figure_has_what_is_drawn(results, figure, tmp_path):
     wanted = figure(kind="tradeoff")
     *_, path = save(results, [wanted], tmp_path)

@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 
 from admmbench.figures.look import PALETTE
-from admmbench.figures.style import STYLE
+from admmbench.figures.style import STYLE, Layout
 
 if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
@@ -25,7 +25,7 @@ def draw(audit: Audit) -> Drawing:
     rounds. A cross is red if it contradicts the curve or the total.
     """
     with mpl.rc_context(STYLE):
-        drawing = Drawing(figsize=(_SIDE, _SIDE), layout="constrained")
+        drawing = Drawing(figsize=(_SIDE, _SIDE), layout=Layout())
         panel = drawing.add_subplot()
         panel.plot([0, 1], [0, 1], color="#8a939b", linestyle=":", linewidth=0.8)
         panel.plot(*zip(*audit.curve, strict=True), color=PALETTE[0])

@@ -22,6 +22,7 @@ from admmbench.figures.style import (
     AS_WRITTEN,
     SMALL_PRINT,
     STYLE,
+    Layout,
     finish,
     grid,
     set_label,
@@ -256,7 +257,7 @@ def _add_foot(drawing: Drawing, entries: dict[str, Line2D], notes: list[str]) ->
     print_ = 0.128 * len(lines) + 0.06 * bool(lines)
     total = height + legend + print_
     drawing.set_size_inches(width, total)
-    drawing.set_layout_engine("constrained", rect=(0, 1 - height / total, 1, height / total))
+    drawing.set_layout_engine(Layout(rect=(0, 1 - height / total, 1, height / total)))
     if box:
         box.set_bbox_to_anchor((0.5, 1 - height / total), drawing.transFigure)
     drawing.text(

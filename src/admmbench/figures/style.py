@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure as Drawing
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 if TYPE_CHECKING:
@@ -126,6 +127,18 @@ def _spread(count: int) -> NDArray[Any]:
     return np.unique(np.linspace(0, count - 1, min(count, MOST_EDGES)).round().astype(int))
 
 
+class Layout(ConstrainedLayoutEngine):
+    """Constrained layout with rounded places: last digits of its solver differ from one drawing to the next."""
+
+    def execute(self, fig: Drawing) -> None:
+        """Lay the panels of a drawing out."""
+        super().execute(fig)
+        for panel in fig.axes:
+            laid_out = panel.get_in_layout()
+            panel.set_position(np.round(panel.get_position(original=True).bounds, 6).tolist())
+            panel.set_in_layout(laid_out)  # a place that is set leaves the layout
+
+
 def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
     """Make an empty drawing with some panels that share their axes, and a label on the horizontal axes of the lowest.
 
@@ -136,7 +149,7 @@ def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]
     columns = 2 if count == 4 else max(1, min(count, _MOST_COLUMNS[width]))
     rows = max(1, -(-count // columns))
     height = _SINGLE[width] if rows * columns == 1 else _ROW * rows + 0.4
-    drawing = Drawing(figsize=(WIDTHS[width], height), layout="constrained")
+    drawing = Drawing(figsize=(WIDTHS[width], height), layout=Layout())
     panels = drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for panel in panels.flat[count:]:
         panel.set_visible(False)
