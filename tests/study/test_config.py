@@ -736,7 +736,7 @@ def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
     study = config.load({"experiments": ["quick"]})
     for name in (config.MANIFEST, config.FIGURES):
         (tmp_path / name).write_text(study.definition("quick", name))
-    assert config.read_experiment(tmp_path, figures=True) == ("quick", study.experiments["quick"])
+    assert config.read_drawn_experiment(tmp_path)[:2] == ("quick", study.experiments["quick"])
     for name, change, message in (
         (config.FIGURES, lambda text: text[:-5], "figures.json: .* altered .*; the command"),
         (config.MANIFEST, lambda text: text[:-5], "manifest.json: .* altered .*; the command"),
@@ -745,7 +745,7 @@ def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
     ):
         (tmp_path / name).write_text(change(study.definition("quick", name)))
         with pytest.raises(config.ConfigError, match=message):
-            config.read_experiment(tmp_path, figures=True)
+            config.read_drawn_experiment(tmp_path)
         (tmp_path / name).write_text(study.definition("quick", name))
 
 

@@ -138,7 +138,7 @@ class Evidence(Strict):
 
     @property
     def some(self) -> bool:
-        """Say whether one contrast is enough for the statement, instead of all."""
+        """Return whether one contrast is enough for the statement, instead of all."""
         return False
 
 

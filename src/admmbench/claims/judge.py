@@ -138,7 +138,7 @@ class Finding:
 
     @property
     def is_barred(self) -> bool:
-        """Say whether something keeps the runs from deciding."""
+        """Return whether something keeps the runs from deciding."""
         return bool(self.shortfalls or self.absent or self.is_unprinted)
 
     @property
@@ -177,7 +177,7 @@ class Verdict:
 
     @property
     def is_exploratory(self) -> bool:
-        """Say whether it comes from fewer seeds than a paper has."""
+        """Return whether the verdict rests on fewer seeds than a paper has."""
         return 0 < self.seeds < FIRM
 
     def _random(self) -> list[Part]:
@@ -282,7 +282,7 @@ class _Case:
         self.rows = evidence.rows(runs)
 
     def _missing(self, ds: xr.Dataset | None) -> Missing | None:
-        """Say what there is not, of an experiment, its metrics and its rounds."""
+        """Return what the results lack: the experiment, a metric or a round."""
         if ds is None:
             return Missing.EXPERIMENT
         self.unmeasured = next((name for name in self.evidence.metrics if name not in ds), "")
@@ -397,7 +397,7 @@ class _Case:
         return Gap(tuple(runs), without, total) if 0 < without < total else None
 
     def _is_of_one_run(self, contrast: Contrast) -> bool:
-        """Say whether one run is all there is to compare, by the file of claims."""
+        """Return whether the claim is about one run alone, by its file."""
         needed = self.evidence.requires
         one = int(np.isfinite(contrast.values).sum()) == 1
         return one and needed is not None and needed.seeds == 1

@@ -161,7 +161,7 @@ def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
 
 
 def title(setting: xr.Dataset, found: Differences) -> str:
-    """Say what the drawing of a setting shows."""
+    """Return a sentence on what the drawing of a setting shows."""
     where = f"{proper(str(setting['dataset'].item()))} at total {budget(float(setting['epsilon']))}"
     return f"{setting['long_name'].item()} on {where}: differences from {found.base}"
 

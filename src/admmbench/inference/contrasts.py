@@ -181,7 +181,7 @@ class Bound(NamedTuple):
     level: float
 
     def shown(self, contrast: Contrast) -> bool:
-        """Tell whether the interval with this level beyond each end lies on the side."""
+        """Return whether the interval with this level beyond each end lies on the side."""
         lower, upper = contrast.interval(1 - 2 * self.level)
         return bool(_COMPARE[self.side](lower if ">" in self.side else upper, self.limit))
 
@@ -193,7 +193,7 @@ class Evidence(NamedTuple):
     bounds: tuple[Bound, ...]
 
     def shown(self, contrast: Contrast) -> bool:
-        """Tell whether the bounds that a contrast shows are enough."""
+        """Return whether the bounds that a contrast shows are enough."""
         enough = all if self.how == "all" else any
         return enough(bound.shown(contrast) for bound in self.bounds)
 
@@ -226,7 +226,7 @@ class Region:
         return replace(self, refuted=self.refuted.among(contrasts))
 
     def is_negligible(self, contrast: Contrast) -> bool:
-        """Tell whether a difference is too small to matter: above 0 all the same, or without variance."""
+        """Return whether a difference is too small to matter: above 0 all the same, or without variance."""
         if contrast.deviation == 0:
             return abs(contrast.value) < self.relevant
         both = self.shown.shown(contrast) and self.refuted.shown(contrast)

@@ -17,13 +17,7 @@ from admmbench.report.rendering import Missing, Section
 from admmbench.results.aggregate import join_runs, read
 from admmbench.results.wording import at
 from admmbench.study.address import LOG
-from admmbench.study.config import (
-    AUDITS,
-    FIGURES,
-    ConfigError,
-    read_experiment,
-    read_figures,
-)
+from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,8 +48,7 @@ def gather(folder: Path, page: Path) -> Gathered:
     ConfigError, ValueError, StaleResultError
         If its definition, an audit or the results are missing or damaged, or a figure is damaged.
     """
-    _, experiment = read_experiment(folder, figures=True)
-    _, looks = read_figures(folder / FIGURES)
+    _, experiment, looks = read_drawn_experiment(folder)
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
     audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
@@ -76,8 +69,7 @@ def gather(folder: Path, page: Path) -> Gathered:
 def gather_what_exists(folder: Path) -> Gathered:
     """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these."""
     try:
-        name, experiment = read_experiment(folder, figures=True)
-        _, looks = read_figures(folder / FIGURES)
+        name, experiment, looks = read_drawn_experiment(folder)
     except ConfigError as error:
         return (None, [Missing(folder.name, "everything", str(error))])
     place = experiment.runs_folder(folder)

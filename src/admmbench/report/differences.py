@@ -53,7 +53,7 @@ def rows(found: xr.Dataset) -> Iterator[list[str]]:
 
 
 def summary(found: xr.Dataset) -> str:
-    """Say how many cells are in which state, in a sentence."""
+    """Return a sentence on how many settings are in which state."""
     states = found["state"].values
     parts = [f"{n} {words}" for name, words in _WORDS.items() if (n := int((states == name).sum()))]
     return f"{int((states != '').sum())} methods and budgets: {'; '.join(parts)}."

@@ -35,6 +35,7 @@ TEMPLATES.filters |= {
     for each in (
         grouped,
         wording.about,
+        wording.at,
         wording.best_constant,
         wording.confidence,
         wording.counted,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -67,7 +69,8 @@ def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     same = a["round"].equals(b["round"])
     equal = ((a == b) | (a.isnull() & b.isnull())).all("round") & ended_alike
     identical = same & (equal | ~ran).all("seed")
-    rounded = (largest <= _rounding(first, ends[0])) & ~lost_apart
+    n_test = first.attrs["n_test"] if statistics.is_fraction(first) else 0
+    rounded = (largest <= rounding(abs(ends[0]).max("seed"), n_test)) & ~lost_apart
     still_open = ran.any("seed") & ~identical & ~rounded
     between = intervals.student(gap, levels.bonferroni(intervals.LEVEL, int(still_open.sum())))
     tests = {
@@ -97,8 +100,14 @@ def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _rounding(results: xr.Dataset, ends: xr.DataArray) -> xr.DataArray | float:
-    """Return the largest difference that rounding explains."""
-    if statistics.is_fraction(results) and results.attrs["n_test"]:
-        return FLIPPED / float(results.attrs["n_test"]) + intervals.ROUNDING
-    return ROUNDING * abs(ends).max("seed")
+def rounding(largest: Any, n_test: int = 0) -> Any:
+    """Return the largest difference that rounding explains.
+
+    Parameters
+    ----------
+    largest
+        Largest of the values, in size.
+    n_test
+        Test records that the values are fractions of; 0 for other numbers.
+    """
+    return FLIPPED / n_test + intervals.ROUNDING if n_test else ROUNDING * largest

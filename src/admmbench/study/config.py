@@ -212,18 +212,27 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     return Study(config=checked, experiments=experiments)
 
 
-def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experiment]:
-    """Read the name and definition of an experiment from the folder of its results, perhaps with its figures."""
+def read_experiment(folder: Path) -> tuple[str, Experiment]:
+    """Read the name and definition of an experiment, without figures, from the folder of its results."""
+    name, definition = _read_definition(folder)
+    return name, check_experiment(definition, str(folder / MANIFEST))
+
+
+def read_drawn_experiment(folder: Path) -> tuple[str, Experiment, dict[str, Look]]:
+    """Read the name and definition of an experiment with its figures, and the looks of methods, see `read_figures`."""
+    name, definition = _read_definition(folder)
+    definition["figures"], looks = read_figures(folder / FIGURES)
+    return name, check_experiment(definition, str(folder / MANIFEST)), looks
+
+
+def _read_definition(folder: Path) -> tuple[str, dict[str, Any]]:
     path = folder / MANIFEST
     if not path.exists():
         raise ConfigError(
             f"{path}: is not there; name the folder of an experiment that was run, such as results/quick"
         )
     manifest = _read_sealed(path)
-    definition = dict(manifest["experiment"])
-    if figures:
-        definition["figures"], _ = read_figures(folder / FIGURES)
-    return str(manifest["name"]), check_experiment(definition, str(path))
+    return str(manifest["name"]), dict(manifest["experiment"])
 
 
 def _kin(experiment: Experiment) -> dict[str, look.Kin]:

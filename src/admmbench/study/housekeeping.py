@@ -106,7 +106,7 @@ def size(path: Path) -> int:
 
 
 def is_locked() -> bool:
-    """Tell whether Snakemake works in this folder."""
+    """Return whether Snakemake works in this folder."""
     return any(Path(".snakemake/locks").glob("*"))
 
 

@@ -22,7 +22,7 @@ import xarray as xr
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
-from admmbench.results.file_differences import FLIPPED, ROUNDING
+from admmbench.results.file_differences import FLIPPED, rounding
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -204,12 +204,9 @@ def differ(former: xr.Dataset, now: xr.Dataset, *, exactly: bool = True) -> Diff
             gaps = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
         size = float(np.nan_to_num(gaps, nan=math.inf).max(initial=0))
         scale = float(np.abs(a[np.isfinite(a)]).max(initial=0)) or 1.0
-        rounding = ROUNDING * scale
-        if name == "mistakes":
-            rounding = FLIPPED
-        elif "valid_range" in variable.attrs:
-            rounding = FLIPPED / now.attrs["n_test"] + ROUNDING
-        if size > (0 if exactly else rounding):
+        n_test = now.attrs["n_test"] if "valid_range" in variable.attrs else 0
+        most = FLIPPED if name == "mistakes" else rounding(scale, n_test)
+        if size > (0 if exactly else most):
             found.append((size / scale, Difference(name, size)))
     return max(found)[1] if found else None
 
