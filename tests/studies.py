@@ -5,6 +5,11 @@ from typing import Any
 
 import yaml
 
+from admmbench.engine.spec import RunSpec
+from admmbench.forecast.cost import Machine
+from admmbench.forecast.timing import Speeds
+from admmbench.study.config import Study
+
 SMALL: dict[str, Any] = {
     "title": "Small",
     "dataset": "digits",
@@ -24,3 +29,15 @@ def write_study(folder: Path, config: str = "", **experiments: Any) -> None:
         (path / f"{name}.yaml").write_text(yaml.safe_dump(content))
     text = f"experiments: [{', '.join(experiments)}]\n{config}"
     (folder / "config/config.yaml").write_text(text)
+
+
+class Stated(Speeds):
+    """Speeds of a study in which all runs are as fast as on a stated machine."""
+
+    def __init__(self, study: Study, machine: Machine) -> None:
+        super().__init__(study)
+        self._machine = machine
+
+    def machine(self, spec: RunSpec, without: str = "") -> Machine:
+        """Return this machine."""
+        return self._machine

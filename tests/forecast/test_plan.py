@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from rich.console import Console
@@ -14,16 +15,17 @@ from admmbench.forecast.cost import (
     Machine,
     estimate,
     model_entries,
-    rounds_counts,
+    rounds_seconds,
     state_bytes,
     work,
 )
+from admmbench.forecast.timing import Speeds
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.progress import duration
 from admmbench.study import config
-from admmbench.study.address import BENCHMARK
+from admmbench.study.address import BENCHMARK, rule_name
 from tests.plugins import write_method
-from tests.studies import SMALL, write_study
+from tests.studies import SMALL, Stated, write_study
 
 EXPERIMENT = {
     **SMALL,
@@ -126,19 +128,25 @@ def test_the_time_grows_with_the_gradients_of_a_method(tmp_path):
     assert exact > 3 * inexact
 
 
+PRODUCTS, VECTORS, ENTRIES, STEPS = (Machine(1, *each) for each in np.eye(4))
+
+
 def test_work_is_counted_as_a_machine_does_it():
     """Products with records, entries of models with noise, and rounds; and searches that come before them."""
-    ten = {"agents": 3, "seeds": 2, "params": {"local_updates": 10}}
+    ten = spec(agents=3, seeds=2, params={"local_updates": 10})
     n, entries = 1437, 2 * 10 * 64
     assert spec().info.n_train == n
-    assert list(rounds_counts(spec(**ten), 5)) == [0, 50 * 4 * n * entries, 0, 150 * entries, 50]
+    assert rounds_seconds(ten, 5, PRODUCTS) == 50 * 4 * n * entries
+    assert rounds_seconds(ten, 5, ENTRIES) == 150 * entries
+    assert rounds_seconds(ten, 5, STEPS) == 50
     adult = spec(dataset="adult", algorithm="dp_admm")
-    assert list(rounds_counts(adult, 1))[1:3] == [0, 4 * adult.info.n_train * 104]
-    optimum = rounds_counts(spec(algorithm="centralized"), 100)
-    assert optimum[1] == 300 * 4 * n * 640
+    assert rounds_seconds(adult, 1, VECTORS) == 4 * adult.info.n_train * 104
+    assert rounds_seconds(spec(algorithm="centralized"), 100, PRODUCTS) == 300 * 4 * n * 640
     # Two parties' Gram matrices, and equations for each record.
-    columns = rounds_counts(spec(**COLUMNS), 1)
-    assert list(columns[1:4]) == [32_561 * 123**2 / 2, 4 * 32_561 * 123, 10 * 32_561]
+    columns = spec(**COLUMNS)
+    assert rounds_seconds(columns, 1, PRODUCTS) == 32_561 * 123**2 / 2
+    assert rounds_seconds(columns, 1, VECTORS) == 4 * 32_561 * 123
+    assert rounds_seconds(columns, 1, ENTRIES) == 10 * 32_561
 
 
 def test_a_time_limit_bounds_the_work():
@@ -146,12 +154,12 @@ def test_a_time_limit_bounds_the_work():
     assert work(spec(rounds=10**7)) > 300
 
 
-# A job takes a second to start, and each local update one.
-STEPS = Machine(start=1, product=0, vector=0, entry=0, step=1)
+def planned(study, machine=STEPS):
+    return plan.plan(study, Stated(study, machine))
 
 
 def test_costs_add_up(study):
-    costs = plan.plan(study, STEPS)
+    costs = planned(study)
     small, data, total = (row for _, row in costs.iterrows())
     # Eight runs, two definitions, aggregation, figures; a data set; the report, what leads to it, and the target.
     assert (small.jobs, data.jobs, total.jobs) == (12, 1, 16)
@@ -166,11 +174,8 @@ def test_costs_add_up(study):
 
 def test_finished_runs_are_compared(study):
     run = study.experiments["small"].runs[0]
-    for name in (run.path, run.address.file(BENCHMARK)):
-        path = Path("results/runs", name)
-        path.parent.mkdir(parents=True)
-        path.write_text("s\th:m:s\n22\t0:00:22\n")
-    costs = plan.plan(study, STEPS)
+    finish(study, 22)
+    costs = planned(study)
     total = costs.iloc[-1]
     assert (total.done, total.forecast, total.took) == (1, 11, 22)
     assert total.left == total.seconds - 11
@@ -178,82 +183,103 @@ def test_finished_runs_are_compared(study):
     assert "2.00" in shown(costs)
     for damage in (b"", bytes(22), b"s\n", b"s\n\xff2\n", b"2\n22\n"):
         Path("results/runs", run.address.file(BENCHMARK)).write_bytes(damage)
-        assert plan.plan(study, STEPS).iloc[-1].done == 0
+        assert planned(study).iloc[-1].done == 0
+    finish(study, 22)
     Path("results/runs", run.path).unlink()  # as after another seed was killed
-    assert plan.plan(study, STEPS).iloc[-1].done == 0
+    assert planned(study).iloc[-1].done == 0
 
 
 def test_runs_that_experiments_share_are_counted_once(study):
     folder = Path("config/experiments")
     (folder / "again.yaml").write_text(yaml.safe_dump({**EXPERIMENT, "epsilon": [1, 2]}))
-    both = plan.plan(config.load({"experiments": ["small", "again"], "threads": 1}), STEPS)
-    assert list(both.shared) == [0, 4, 0, 4]
+    both = planned(config.load({"experiments": ["small", "again"], "threads": 1}))
     assert list(both.seconds) == [448, 224, 0, 672]
-    assert "4 runs are shared" in plan.summary(both, 1)
-    assert "shared" not in plan.summary(plan.plan(study, STEPS), 1)
 
 
 @pytest.mark.parametrize("name", ["data", "all"])
 def test_an_experiment_may_have_any_name(study, name):
     Path("config/experiments", f"{name}.yaml").write_text(yaml.safe_dump(EXPERIMENT))
     named = config.load({"experiments": [name], "threads": 1})
-    ours, theirs = (plan.plan(each, STEPS) for each in (named, study))
+    ours, theirs = (planned(each) for each in (named, study))
     assert (ours.to_numpy() == theirs.to_numpy()).all()
     rows = [line.split()[1] for line in shown(ours).splitlines() if len(line.split()) > 4]
     assert rows[-3:] == [name, "data", "all"]
 
 
 @pytest.fixture
-def measured(monkeypatch, tmp_path):
-    """What is measured, with times that a known machine would need."""
+def _measured(monkeypatch, tmp_path):
+    """Runs that are measured, on a machine ten times as fast as the bounds."""
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "cache"))
-    made = []
-
-    def round_(spec):
-        made.append(spec)
-        return float(rounds_counts(spec, 1) @ LIMITS)
-
-    monkeypatch.setattr(timing, "_time_round", round_)
-    return made
+    monkeypatch.setattr(timing, "_time_rounds", lambda spec: 0.1)
 
 
-def measure(**options):
-    machine = timing.measure(lambda done, of: None, **options)
-    assert timing.known() == machine
-    assert machine == pytest.approx(LIMITS)
-
-
-def test_what_was_measured_is_kept(study, measured, monkeypatch):
-    """Until another machine or other code is there, or the file cannot be read."""
-    assert timing.known() is None
-    assert "admmbench plan" in plan.outlook(study, 2, 0.0)
-    measure()
-    kinds = len(measured)
-    measure()
-    assert len(measured) == kinds
-    assert "on 2 cores" in plan.outlook(study, 2, 0.0)
-    measure(renew=True)
-    assert len(measured) == 2 * kinds
-    with monkeypatch.context() as other:
-        other.setattr(provenance, "machine", lambda: "another")
-        measure()
-    with monkeypatch.context() as other:
-        other.setattr(fingerprint, "of_run", lambda spec: "other code")
-        measure()
-    assert len(measured) == 4 * kinds
-
-
-@pytest.mark.slow
-def test_this_machine_is_measured(monkeypatch, tmp_path):
-    """In a few seconds; every kind of work takes some time, and a job takes the most."""
-    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path))
-    kinds = [(100, 20, 10, 1, 2), (400, 20, 2, 1, 2), (40, 20, 10, 20, 2), (20, 5, 2, 1, 1)]
-    monkeypatch.setattr(timing, "_KINDS", kinds)
+def measure(study, **options):
     calls = []
-    machine = timing.measure(lambda *given: calls.append(given))
-    assert calls == [(number, 4) for number in range(1, 5)]
-    assert min(machine) >= 0
-    assert machine.start > max(machine[1:])
+    Speeds(study).measure(lambda *given: calls.append(given), **options)
+    return calls
+
+
+@pytest.mark.usefixtures("_measured")
+def test_what_was_measured_is_kept(study, monkeypatch):
+    """Until another machine or other code is there."""
+    (run, *_) = study.experiments["small"].runs
+    assert Speeds(study).machine(run.spec) == LIMITS
+    # Two methods that differ in parameters are one kind.
+    assert measure(study) == [(1, 1)]
+    known = Speeds(study).machine(run.spec)
+    assert known == pytest.approx(Machine(2, *(each / 10 for each in LIMITS[1:])))
+    assert measure(study) == []
+    assert measure(study, renew=True) == [(1, 1)]
+    for module, name in (provenance, "machine"), (fingerprint, "of_run"):
+        with monkeypatch.context() as other:
+            other.setattr(module, name, lambda *_: "another")
+            assert measure(study) == [(1, 1)]
+
+
+def finish(study, *seconds):
+    """Let the first runs of the study have taken so long."""
+    for run, took in zip(study.experiments["small"].runs, seconds, strict=False):
+        for name in (run.path, run.address.file(BENCHMARK)):
+            path = Path("results/runs", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"s\n{took}\n")
+
+
+@pytest.mark.usefixtures("_measured")
+def test_what_finished_runs_took_stands_for_their_kind(study):
+    """Scaled by rounds, seeds and local updates; a run's own time is no forecast of it."""
+    first, second, *_, other = study.experiments["small"].runs
+    bounds = [LIMITS.start + work(run.spec) for run in (first, second, other)]
+    finish(study, bounds[0] / 2)
+    speeds = Speeds(study)
+    assert plan.core_seconds(other.spec, 1, speeds.machine(other.spec)) == bounds[2] / 2
+    assert speeds.machine(first.spec, first.path) == LIMITS
+    assert measure(study) == []
+    finish(study, bounds[0] / 2, bounds[1] / 4)
+    assert Speeds(study).machine(first.spec, first.path) == pytest.approx([x / 4 for x in LIMITS])
+
+
+RANDOM = [
+    {"dataset": "mnist", "problem": "softmax", "agents": 3},
+    {"dataset": "adult", "algorithm": "dp_admm", "problem": "logistic"},
+    {"dataset": "femnist", "agents": {"scheme": "by_writer"}},
+    COLUMNS,
+    NUMBERS,
+    {"dataset": "synthetic_qp", "algorithm": "prox_al"},
+]
+
+
+@pytest.mark.parametrize("changes", RANDOM, ids=lambda changes: changes["dataset"])
+def test_rounds_are_timed_without_files(changes, monkeypatch):
+    """On random records, unless problems are drawn."""
+    monkeypatch.setattr(timing, "_NUMBERS", 2000)
+    monkeypatch.setattr("admmbench.datasets._fetch.fetch", None)
+    assert 0 < timing._time_rounds(spec(**changes)) != 1
+
+
+@pytest.mark.parametrize("name", ["amp", "centralized"])
+def test_a_method_that_does_its_work_once_counts_with_its_bound(name):
+    assert timing._time_rounds(spec(algorithm=name, dataset="adult", rounds=1)) == 1
 
 
 def shown(costs):
@@ -263,15 +289,15 @@ def shown(costs):
 
 
 def test_the_summary_says_what_is_left_out(study):
-    costs = plan.plan(study, STEPS._replace(step=10))
+    costs = planned(study, STEPS._replace(step=10))
     assert "1.22" in shown(costs)
     text = plan.summary(costs, cores=2)
     assert "36.7 min on 2 cores, besides fetching data, tuning, figures and report" in text
 
 
 def test_hours_of_a_gpu_are_no_core_hours(study):
-    assert "GPU" not in shown(plan.plan(study, STEPS))
-    costs = plan.plan(config.read(changes={"device": "cuda"}), STEPS)
+    assert "GPU" not in shown(planned(study))
+    costs = planned(config.read(changes={"device": "cuda"}))
     total = costs.iloc[-1]
     assert (total.seconds, total.left) == (0, 0)
     assert total.on_gpu == total.gpu_left == pytest.approx(sum(costs.on_gpu[:-1]))
@@ -289,10 +315,42 @@ def test_audits_cost_their_rounds_in_two_worlds(study):
     settings = {"rounds": 2, "repeats": 10, "budgets": [1]}
     given = {**EXPERIMENT, "seed_blocks": [2], "sensitivity": "global"}
     without, with_ = (
-        path.write_text(yaml.safe_dump({**given, **audit})) and plan.plan(config.read(), STEPS)
+        path.write_text(yaml.safe_dump({**given, **audit})) and planned(config.read())
         for audit in ({}, {"audit": settings})
     )
     added = with_.iloc[0] - without.iloc[0]
     assert added.jobs == 2
     rounds = sum(30 * 2 * u + 3 * plan._COMPARED * 10 * u for u in (1, 10))
     assert added.seconds == pytest.approx(2 * 1 + plan._LOOKED_AT * rounds)
+
+
+ATTACKED = {
+    **SMALL,
+    "epsilon": [0.5, 1],
+    "sensitivity": "global",
+    "audit": {"rounds": 2, "repeats": 40, "canaries": ["worst"], "budgets": [1]},
+}
+TUNED = {
+    **SMALL,
+    "epsilon": None,
+    "sensitivity": "global",
+    "privacy": {"total": [1]},
+    "tuning": {"trials": 5, "seeds": [100, 101]},
+    "algorithms": [{"name": "objp", "label": "ObjP", "tune": {"rounds": 20}}],
+}
+
+
+def test_every_job_that_computes_is_expected_by_its_rule(tmp_path, study):
+    timed = {**ATTACKED, "timed": True, "audit": None}
+    write_study(tmp_path, "threads: 1\n", small=ATTACKED, timed=timed, tuned=TUNED)
+    study = config.read()
+    found = plan.expected(study, Stated(study, STEPS._replace(step=3)))
+    run = rule_name("run", study.experiments["small"].runs[0].address.folder)
+    # Two worlds, in batches of 2 seeds: 40 repeats of 2 rounds, and comparisons of all 10; 10 trials of 20 rounds.
+    attacked = 1 + plan._LOOKED_AT * (40 * 2 + plan._COMPARED * 10) * 3
+    assert found == {
+        run: ("ObjP", 1 + 10 * 3),
+        "audit_small": ("attacks on small", attacked),
+        "time_timed": ("timed, run by run", 2 * 31),
+        "tune_tuned": ("tuning of tuned", 1 + 10 * 20 * 3),
+    }

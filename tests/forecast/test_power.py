@@ -18,7 +18,7 @@ from admmbench.results.wording import about
 from admmbench.study import config
 from tests.made import build, totals
 from tests.pages import ROOT
-from tests.studies import SMALL, write_study
+from tests.studies import SMALL, Stated, write_study
 
 NAME = "equal_privacy_mnist"
 
@@ -32,7 +32,7 @@ def study():
 def lines(study):
     """Cells of the table, line by line."""
     stream = io.StringIO()
-    Console(file=stream, width=160).print(power.power(study, LIMITS))
+    Console(file=stream, width=160).print(power.power(study, Stated(study, LIMITS)))
     rows = [line.split("│")[1:-1] for line in stream.getvalue().splitlines() if "│" in line]
     return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}
 
@@ -82,7 +82,7 @@ def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
     write_study(tmp_path, small=SMALL)
     study = config.read()
     with pytest.raises(ValueError, match=r"nothing is kept of small: run it first"):
-        power.power(study, LIMITS)
+        power.power(study, Stated(study, LIMITS))
 
 
 def test_a_row_in_which_all_methods_lost_runs_shows_no_difference():
@@ -107,7 +107,11 @@ def test_a_row_without_two_methods_that_are_left_is_not_decided(lost, said, tmp_
     job.write(found, tmp_path / NAME / "results.nc")
     elsewhere = study.config.model_copy(update={"results": str(tmp_path)})
     own = study.model_copy(update={"config": elsewhere})
-    column = next(each for each in power.power(own, LIMITS).columns if each.header == "decided by")
+    column = next(
+        each
+        for each in power.power(own, Stated(own, LIMITS)).columns
+        if each.header == "decided by"
+    )
     assert next(iter(column.cells)) == said
 
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from admmbench.forecast.cost import LIMITS
+from admmbench.forecast.plan import Expected
 from admmbench.watch import board as shown
 from admmbench.watch.board import Board, Job
-from admmbench.watch.expected import Expected
 
 
 def console(*, terminal=False, width=140):

@@ -9,8 +9,8 @@ from admmbench.jobs import fingerprint, job, seal
 from admmbench.study import config
 from admmbench.watch import damage
 from admmbench.watch.reasons import Reasons
+from tests.forecast.test_plan import ATTACKED
 from tests.studies import write_study
-from tests.watch.test_expected import ATTACKED
 
 CHANGED = (
     "Params have changed since last execution: Union of exclusive params before and now across all output: "

@@ -253,7 +253,7 @@ _DECIDE = "--until-decided"
         help="keys of the configuration, as for snakemake",
     ),
     argument("--cores", type=count, default=os.cpu_count(), help="default: all"),
-    argument("--measure", action="store_true", help="measure this machine again"),
+    argument("--measure", action="store_true", help="time rounds again"),
     argument(
         "--power",
         action="store_true",
@@ -261,21 +261,23 @@ _DECIDE = "--until-decided"
     ),
 )
 def _plan(options: argparse.Namespace) -> None:
-    from admmbench.forecast import plan, power, timing
+    from admmbench.forecast import plan, power
+    from admmbench.forecast.timing import Speeds
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
     from admmbench.tuning.outdated import outdated
 
     study = read(find_overlays(options.configfile), changes=parse_words(options.config))
     collect_garbage()
-    with shown("Measuring this machine", "kind of work") as progress:
-        machine = timing.measure(progress, renew=options.measure)
+    speeds = Speeds(study)
+    with shown("Timing rounds", "kind of run") as progress:
+        speeds.measure(progress, renew=options.measure)
     console = wide_console()
     if options.power:
-        console.print(power.power(study, machine))
+        console.print(power.power(study, speeds))
         console.print(power.NOTE, soft_wrap=True)
         return
-    costs = plan.plan(study, machine)
+    costs = plan.plan(study, speeds)
     console.print(plan.table(costs))
     console.print(plan.summary(costs, options.cores), soft_wrap=True)
     for name, experiment in study.experiments.items():

@@ -485,7 +485,7 @@ class RunSpec(Strict):
         with _about_the_method():
             return configured(cls, given, "params", own)
 
-    @property
+    @cached_property
     def scheme(self) -> partition.Partition:
         """Return the partition that ``agents`` states, or that of the data set."""
         if self.agents is None:

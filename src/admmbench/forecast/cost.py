@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from admmbench.device import Device
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import BLOCK_BYTES
@@ -99,38 +96,33 @@ def estimate(spec: RunSpec, threads: int, device: Device = "cpu") -> JobResource
 def work(spec: RunSpec, machine: Machine = LIMITS) -> float:
     """Forecast the seconds that one core computes, up to the time limit: an upper bound, unless a machine is given."""
     # An evaluation takes about as long as two gradients.
-    evaluations = 2 * (spec.rounds / spec.evaluate_every + 1)
-    counts = rounds_counts(spec, spec.rounds) + evaluations * _gradient(spec)
-    return min(float(counts @ machine), 60 * spec.time_limit)
+    evaluations = 2 * (spec.rounds / spec.evaluate_every + 1) * _gradient(spec, machine)
+    return min(rounds_seconds(spec, spec.rounds, machine) + evaluations, 60 * spec.time_limit)
 
 
-def rounds_counts(spec: RunSpec, rounds: int) -> NDArray[np.float64]:
-    """Count what some rounds consist of, with what comes before them and without evaluations, as a `Machine` does."""
-    method, info, model = spec.method, spec.info, model_entries(spec)
+def rounds_seconds(spec: RunSpec, rounds: int, machine: Machine) -> float:
+    """Forecast the seconds of some rounds on one core, with what comes before them and without evaluations."""
+    method, model = spec.method, model_entries(spec)
     gradients = rounds * method.gradients + method.gradients_once
-    entries, once = rounds * max(method.gradients, method.updates) * spec.n_agents * model, 0.0
+    entries = rounds * max(method.gradients, method.updates) * spec.n_agents * model
+    once = 0.0
     if spec.as_problem.sharing == "columns":
-        seeds = len(spec.computed.seeds)
-        entries = rounds * _STEPS * seeds * info.n_train
+        predictions = len(spec.computed.seeds) * spec.info.n_train
+        entries = rounds * _STEPS * predictions
         # Gram matrices of the parties.
-        once = seeds * info.n_train * spec.n_features**2 / spec.n_agents
-    counts = _counts(product=once, entry=entries, step=rounds * method.updates)
-    return gradients * _gradient(spec) + counts
+        once = predictions * spec.n_features**2 / spec.n_agents * machine.product
+    steps = rounds * method.updates * machine.step
+    return gradients * _gradient(spec, machine) + once + entries * machine.entry + steps
 
 
-def _gradient(spec: RunSpec) -> NDArray[np.float64]:
-    """Count what a gradient of every record consists of, for all seeds."""
+def _gradient(spec: RunSpec, machine: Machine) -> float:
+    """Forecast the seconds of a gradient of every record, for all seeds."""
     seeds, rows = len(spec.computed.seeds), spec.as_problem.loss.outputs(spec.info)
     if spec.info.drawn:
-        return _counts(vector=seeds * spec.n_agents * spec.n_features**2)
+        return seeds * spec.n_agents * spec.n_features**2 * machine.vector
     together = seeds if spec.as_problem.sharing == "columns" else rows
-    work = 4 * spec.scheme.n_train(spec.info) * model_entries(spec)
-    return _counts(**{"product" if together > 1 else "vector": work})
-
-
-def _counts(**counts: float) -> NDArray[np.float64]:
-    """Make a vector of counts, in the order of the times in a `Machine`."""
-    return np.array([counts.get(name, 0.0) for name in Machine._fields])
+    operations = 4 * spec.scheme.n_train(spec.info) * model_entries(spec)
+    return operations * (machine.product if together > 1 else machine.vector)
 
 
 def model_entries(spec: RunSpec) -> int:

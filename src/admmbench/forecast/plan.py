@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 from rich.table import Table
@@ -16,33 +15,31 @@ from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rou
 from admmbench.device import Device, chosen
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
-from admmbench.forecast import timing
-from admmbench.forecast.cost import GPU, Machine, estimate, rounds_counts, state_bytes, work
+from admmbench.forecast.cost import (
+    GPU,
+    LIMITS,
+    Machine,
+    estimate,
+    rounds_seconds,
+    state_bytes,
+    work,
+)
+from admmbench.forecast.timing import Speeds
 from admmbench.jobs.progress import duration
-from admmbench.study.address import BENCHMARK
+from admmbench.study.address import rule_name
 from admmbench.study.config import AUDITS, Study
 from admmbench.study.runs import Run
 
 # What is known of jobs, and how it is put together: forecasts and what was recorded in core-seconds, or in seconds of a
 # GPU, the memory limit in MB, results and checkpoints in bytes.
-_JOINED = {
-    "jobs": "sum",
-    "seconds": "sum",
-    "on_gpu": "sum",
-    "mem_mb": "max",
-    "disk": "sum",
-    "checkpoint": "max",
-    "done": "sum",
-    "left": "sum",
-    "gpu_left": "sum",
-    "forecast": "sum",
-    "took": "sum",
-    "shared": "sum",
-}
+_SUMS = ["jobs", "seconds", "on_gpu", "disk", "done", "left", "gpu_left", "forecast", "took"]
+_JOINED = dict.fromkeys(_SUMS, "sum") | {"mem_mb": "max", "checkpoint": "max"}
 # Jobs of an experiment besides its runs: two that say what it is, the aggregation, the figures.
 _BESIDES = 4
 # Of the study: the report, the page that leads to all reports, the target of the workflow.
 _TOGETHER = 3
+BESIDES = "besides fetching data, tuning, figures and report"
+"""What a forecast leaves out."""
 # Bytes of a result besides its numbers.
 _FILE = 60_000
 # Time of a round whose noise is on tape, in double precision, and of its analysis, over that of a round of a run.
@@ -51,72 +48,111 @@ _LOOKED_AT = 4
 _COMPARED = 22
 
 
-def plan(study: Study, machine: Machine) -> pd.DataFrame:
+class Expected(NamedTuple):
+    """Jobs of one rule before they run."""
+
+    title: str
+    """What to call them."""
+    seconds: float = LIMITS.start
+    """Forecast for one of them, of all its cores together."""
+
+
+def expected(study: Study, speeds: Speeds) -> dict[str, Expected]:
+    """Describe the jobs that compute, by their rule: those of one rule take about equally long."""
+    jobs = [*_runs(study, speeds), *_attacks(study, speeds), *_searches(study, speeds)]
+    table = pd.DataFrame(jobs, columns=["rule", "title", "jobs", "seconds", "on_gpu"]).fillna(0.0)
+    found = {}
+    for rule, own in table.groupby("rule"):
+        seconds = float((own["seconds"] + own["on_gpu"]).sum() / own["jobs"].sum())
+        found[str(rule)] = Expected(own["title"].iloc[0], seconds)
+    return found
+
+
+def of_rule(jobs: Mapping[str, Expected], rule: str) -> Expected | None:
+    """Find the jobs of a rule; another Snakefile may have put a word before its name."""
+    return next((each for name, each in jobs.items() if rule.endswith(name)), None)
+
+
+def plan(study: Study, speeds: Speeds) -> pd.DataFrame:
     """Forecast what each experiment costs, and the data sets.
 
     Parameters
     ----------
     study
-        The configuration. Times of runs that are finished are read from its results.
-    machine
-        What was measured.
+        The configuration.
+    speeds
+        How fast its runs are.
 
     Returns
     -------
     A row for each experiment, one for the data sets, and one for all.
     """
-    counted: set[Path] = set()
-    parts = [_joined(_of_experiment(name, study, machine, counted)) for name in study.experiments]
-    parts.append(_joined(_of_data(each) for each in study.datasets.values()))
-    parts.append(_joined([*parts, {"jobs": _TOGETHER}]))
-    return pd.DataFrame(parts, index=[*study.experiments, "data", "all"])
+    jobs = [*_runs(study, speeds), *_attacks(study, speeds)]
+    for name, experiment in study.experiments.items():
+        # The aggregation writes all numbers once more.
+        numbers = sum(_numbers(run) for run in experiment.runs)
+        jobs.append({"experiment": name, "jobs": _BESIDES, "disk": numbers})
+    jobs += [{"experiment": "", **_of_data(each)} for each in study.datasets.values()]
+    costs = pd.DataFrame(jobs, columns=["experiment", *_JOINED]).fillna(0.0)
+    costs = costs.groupby("experiment").agg(_JOINED).loc[[*study.experiments, ""]]
+    total = costs.agg(_JOINED)
+    total["jobs"] += _TOGETHER
+    costs.index = pd.Index([*study.experiments, "data"])
+    return pd.concat([costs, total.to_frame("all").T])
 
 
-def _joined(jobs: Iterable[Mapping[str, float]]) -> Mapping[str, float]:
-    """Put jobs together; what is not said of one is 0."""
-    return dict(pd.DataFrame(list(jobs), columns=list(_JOINED)).fillna(0).agg(_JOINED))
+def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
+    """Costs of the runs of each experiment; those that several ask for are the first one's."""
+    counted, threads = set[Path](), study.config.threads
+    for name, experiment in study.experiments.items():
+        for run in experiment.runs:
+            path, spec = study.runs_folder(name) / run.path, run.spec
+            if path in counted:
+                continue
+            counted.add(path)
+            device = chosen(spec, study.config.device)
+            seconds = core_seconds(spec, threads, speeds.machine(spec), device)
+            cost = {
+                "experiment": name,
+                "rule": rule_name("run", run.address.folder),
+                "title": run.label,
+                "jobs": 1,
+                "seconds" if device == "cpu" else "on_gpu": seconds,
+                "mem_mb": estimate(spec, threads, device).mem_mb,
+                "disk": _FILE + _numbers(run),
+                "checkpoint": state_bytes(spec),
+                "left" if device == "cpu" else "gpu_left": seconds,
+            }
+            if experiment.timed:  # one job makes them all
+                cost |= {"rule": rule_name("time", name), "title": f"{name}, run by run"}
+                cost |= {"jobs": 1 / len(experiment.runs)}
+            if (took := speeds.took.get(run.path)) is not None:
+                # The forecast of a run that is finished is that without its own time.
+                forecast = core_seconds(spec, threads, speeds.machine(spec, run.path))
+                cost |= {"done": 1, "left": 0, "forecast": forecast, "took": took}
+            yield cost
 
 
-def _of_experiment(
-    name: str, study: Study, machine: Machine, counted: set[Path]
-) -> Iterator[dict[str, float]]:
-    """Costs of an experiment's jobs, without those of runs that another one was counted with."""
-    experiment, folder = study.experiments[name], study.runs_folder(name)
-    # The aggregation writes all numbers once more.
-    numbers = sum(_numbers(run) for run in experiment.runs)
-    yield {"jobs": _BESIDES + experiment.timed, "disk": numbers}
-    for run in experiment.runs:
-        path = folder / run.path
-        yield {"shared": 1} if path in counted else _of_run(run, study, machine, folder)
-        counted.add(path)
-    for file, run in experiment.audits.items():
-        assert experiment.audit is not None
-        seconds = attack_seconds(run.spec, experiment.audit, machine)
-        made = Path(study.config.results, name, AUDITS, file).exists()
-        yield {"jobs": 1, "seconds": seconds, "left": 0 if made else seconds}
+def _attacks(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
+    for name, experiment in study.experiments.items():
+        about = {"experiment": name, "rule": rule_name("audit", name), "jobs": 1}
+        about["title"] = f"attacks on {name}"
+        for file, run in experiment.audits.items():
+            assert experiment.audit is not None
+            seconds = attack_seconds(run.spec, experiment.audit, speeds.machine(run.spec))
+            made = Path(study.config.results, name, AUDITS, file).exists()
+            yield {**about, "seconds": seconds, "left": 0 if made else seconds}
 
 
-def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str, float]:
-    device = chosen(run.spec, study.config.device)
-    limits = estimate(run.spec, study.config.threads, device)
-    seconds = core_seconds(run.spec, study.config.threads, machine, device)
-    took = _recorded(folder, run)
-    # What a processor took tells nothing of a GPU.
-    compared = (
-        {}
-        if took is None or device == "cuda"
-        else {"forecast": seconds, "took": limits.threads * took}
-    )
-    return {
-        "jobs": 1,
-        "seconds" if device == "cpu" else "on_gpu": seconds,
-        "mem_mb": limits.mem_mb,
-        "disk": _FILE + _numbers(run),
-        "checkpoint": state_bytes(run.spec),
-        "done": took is not None,
-        "left" if device == "cpu" else "gpu_left": 0 if took is not None else seconds,
-        **compared,
-    }
+def _searches(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
+    """Costs of tuning, as if all trials were like the first."""
+    for name, experiment in study.experiments.items():
+        about = {"rule": rule_name("tune", name), "title": f"tuning of {name}", "jobs": 1}
+        for search in experiment.searches.values():
+            assert experiment.tuning is not None
+            trials = experiment.tuning.trials * len(experiment.tuning.seeds)
+            machine = speeds.machine(search.spec)
+            yield {**about, "seconds": machine.start + trials * work(search.spec, machine)}
 
 
 def core_seconds(spec: RunSpec, threads: int, machine: Machine, device: Device = "cpu") -> float:
@@ -130,16 +166,17 @@ def attack_seconds(spec: RunSpec, settings: AuditSettings, machine: Machine) -> 
 
     An attack on one run plays it once more for each canary of an agent, or of all if a sum alone is seen.
     """
-    counts = settings.repeats * rounds_counts(spec, min(settings.rounds, spec.rounds))
+    rounds = min(settings.rounds, spec.rounds)
+    seconds = settings.repeats * rounds_seconds(spec, rounds, machine)
     if spec.as_problem.sharing != "columns":
-        counts += _COMPARED * rounds_counts(spec, compared_rounds(spec, settings))
+        seconds += _COMPARED * rounds_seconds(spec, compared_rounds(spec, settings), machine)
     worlds = 2 * len(settings.canaries) / len(spec.seeds)
-    seconds = _LOOKED_AT * worlds * float(counts @ machine)
+    seconds *= _LOOKED_AT * worlds
     if one := settings.one_run:
         seen_alone = 1 if spec.privacy.trust == "secure_sum" else spec.n_agents
-        counts = rounds_counts(spec, one_run_rounds(spec, spec.info, one))
         runs = 2 + -(-min(one.canaries, spec.info.n_train) // seen_alone)
-        seconds += runs / len(spec.seeds) * float(counts @ machine)
+        of_one = rounds_seconds(spec, one_run_rounds(spec, spec.info, one), machine)
+        seconds += runs / len(spec.seeds) * of_one
     return machine.start + seconds
 
 
@@ -149,16 +186,6 @@ def _numbers(run: Run) -> int:
         len(run.spec.seeds) if "seed" in dims else 1 for dims, _, _ in measured(run.spec).values()
     )
     return 8 * seeds * math.ceil(run.spec.rounds / run.spec.evaluate_every)
-
-
-def _recorded(folder: Path, run: Run) -> float | None:
-    """Seconds of the last attempt, interpreter and imports included; None if the run is not finished."""
-    table = folder / run.address.file(BENCHMARK)
-    if not (folder / run.path).exists() or not table.exists():
-        return None
-    # The file is empty if the result came from a cache; a shell writes the decimal sign of its locale.
-    found = re.match(r"s\b.*\n(\d+([.,]\d+)?)\b", table.read_text("utf-8", "replace"))
-    return float(found[1].replace(",", ".")) if found else None
 
 
 def _of_data(spec: str | dict[str, object]) -> dict[str, float]:
@@ -187,27 +214,14 @@ def table(costs: pd.DataFrame) -> Table:
     return shown
 
 
-def outlook(study: Study, cores: int | None, left: float) -> str:
-    """Sum a plan up without measuring anything; ``left`` are the seconds of the jobs that Snakemake would do."""
-    if machine := timing.known():
-        # These are of cores and of a GPU together.
-        of_cores = left if study.config.device == "cpu" else None
-        return summary(plan(study, machine), cores or os.cpu_count() or 1, of_cores)
-    return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
-
-
-def summary(costs: pd.DataFrame, cores: int, left: float | None = None) -> str:
-    """Write the sentences below the table; what is left is what has no file, unless it is said."""
+def summary(costs: pd.DataFrame, cores: int) -> str:
+    """Write the sentences below the table; what is left is what has no file."""
     total = costs.iloc[-1]
-    shared = f" {total.shared:.0f} runs are shared by experiments." if total.shared else ""
-    left = total.left if left is None else left
-    takes = [_taken(total.seconds / cores, left / cores, f"on {cores} cores")]
+    takes = [_taken(total.seconds / cores, total.left / cores, f"on {cores} cores")]
     if total.on_gpu:
         takes.append(_taken(total.on_gpu, total.gpu_left, "of a GPU"))
-    return (
-        f"About {', and '.join(takes)}, besides fetching data, tuning, figures and "
-        f"report. A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
-    )
+    kept = f"A running job keeps up to {_size(total.checkpoint)} of checkpoint."
+    return f"About {', and '.join(takes)}, {BESIDES}. {kept}"
 
 
 def _taken(seconds: float, left: float, where: str) -> str:

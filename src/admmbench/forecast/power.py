@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from admmbench.forecast.cost import Machine
 from admmbench.forecast.plan import core_seconds
 from admmbench.inference import power as inference
 from admmbench.jobs import seal
@@ -22,21 +21,22 @@ from admmbench.results.wording import about, budget, number, proper
 if TYPE_CHECKING:
     import xarray as xr
 
+    from admmbench.forecast.timing import Speeds
     from admmbench.study.config import Study
 
 LOOKS = (10, 20, 40, 80, 160)
 """Numbers of seeds that are shown where no experiment has looks."""
 
 
-def power(study: Study, machine: Machine) -> Table:
+def power(study: Study, speeds: Speeds) -> Table:
     """Say for each row of a study what numbers of seeds show, and what deciding it costs.
 
     Parameters
     ----------
     study
         The configuration. Its results are read; where an experiment has none, those that are kept.
-    machine
-        What was measured.
+    speeds
+        How fast runs are.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def power(study: Study, machine: Machine) -> Table:
     for place in range(comparison.sizes["cell"]):
         cell = comparison.isel(cell=place)
         needed = float(cell["seeds"])
-        hours = _core_hours(study, cell, machine)
+        hours = _core_hours(study, cell, speeds)
         total += hours
         shown.add_row(
             f"{proper(str(cell['dataset'].item()))}, {budget(float(cell['epsilon']))}",
@@ -127,7 +127,7 @@ def _decided(cell: xr.Dataset) -> bool:
     return bool(cell["standing"].isin(["winner", "equivalent"]).any())
 
 
-def _core_hours(study: Study, cell: xr.Dataset, machine: Machine) -> float:
+def _core_hours(study: Study, cell: xr.Dataset, speeds: Speeds) -> float:
     """What the seeds cost that an undecided row lacks, up to the look that has them, all contenders alike."""
     experiment, epsilon = study.experiments[str(cell["experiment"].item())], float(cell["epsilon"])
     needed = float(cell["seeds"])
@@ -140,7 +140,7 @@ def _core_hours(study: Study, cell: xr.Dataset, machine: Machine) -> float:
             raise ValueError(
                 f"{cell['experiment'].item()}: {label!r} is not run at {epsilon:g} now"
             )
-        of_one = core_seconds(spec, study.config.threads, machine) / len(spec.seeds)
+        of_one = core_seconds(spec, study.config.threads, speeds.machine(spec)) / len(spec.seeds)
         seconds += of_one * max(until - int(cell["runs"].sel(algorithm=label)), 0)
     return seconds / 3600
 

@@ -1,100 +1,161 @@
-"""How fast this machine is: some kinds of rounds on made-up data."""
+"""How fast runs are: by the times of earlier runs of a study, and by a few measured rounds where there are none."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
-from admmbench import algorithms
-from admmbench.datasets import Dataset
+from admmbench.datasets import Dataset, load_dataset
+from admmbench.device import chosen
+from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.files.cache import Cache
-from admmbench.forecast.cost import LIMITS, Machine, rounds_counts
+from admmbench.forecast.cost import LIMITS, Machine, estimate, rounds_seconds, work
 from admmbench.jobs import fingerprint, provenance
-from admmbench.jobs.simulate import run_spec
+from admmbench.study.address import BENCHMARK, dataset_folder
+from admmbench.study.config import Study
+from admmbench.study.runs import Run
 
-_MEASURED = Cache[list[float]]("speeds.json")
-# Records, features, classes, agents, and seeds, so that most of a round is of one kind: products with many models,
-# products with one, entries of models, and what is the same for all.
-_KINDS = (
-    (4000, 500, 10, 1, 10),
-    (40_000, 100, 2, 1, 10),
-    (400, 100, 10, 200, 10),
-    (20, 5, 2, 1, 1),
-)
-# Rounds that are timed of each kind, after one that also compiles.
-_ROUNDS = 6
+_MEASURED = Cache[float]("speeds.json")
+# Rounds that are timed, after one that also compiles.
+_ROUNDS = 3
+# Most seeds and numbers of records that they have.
+_SEEDS, _NUMBERS = 3, 4_000_000
 
 
-def measure(progress: Callable[[int, int], None], *, renew: bool = False) -> Machine:
-    """Measure this machine, unless that was done before, and the code of a run is the same.
+class Speeds:
+    """Ratios of the seconds that runs take to their upper bounds, by kind of run.
+
+    Runs of one kind have the same method, data set, loss and number of agents. The bounds scale their ratio to other
+    rounds, seeds and local updates.
+
+    Attributes
+    ----------
+    took
+        Core-seconds that finished runs took on processors, by path below the folder of runs.
 
     Parameters
     ----------
-    progress
-        Called with the number of measurements made, and of all.
-    renew
-        Whether to measure again.
+    study
+        The configuration. Times of its finished runs are read, and ratios that were measured before.
     """
-    if not renew and (machine := known()):
-        return machine
-    specs, found = [_spec(*kind) for kind in _KINDS], []
-    for number, spec in enumerate(specs, start=1):
-        found.append(_time_round(spec))
-        progress(number, len(specs))
-    # Seconds of one of each count, such that the rounds take what they took; all rounds matter alike.
-    counts, seconds = np.array([rounds_counts(spec, 1) for spec in specs]), np.array(found)
-    speeds, _ = nnls(counts / seconds[:, None], np.ones(len(specs)))
-    machine = Machine(*speeds)
-    # The interpreter starts a job, and most of a round of small models is its work too.
-    machine = machine._replace(start=LIMITS.start * machine.step / LIMITS.step)
-    _MEASURED.add({_name(): list(machine)})
-    return machine
+
+    def __init__(self, study: Study) -> None:
+        self.took = dict[str, float]()
+        self._specs = dict[str, RunSpec]()
+        # Bounds of finished runs, by kind and path.
+        self._bounds = defaultdict[str, dict[str, float]](dict)
+        for name, experiment in study.experiments.items():
+            for run in experiment.runs:
+                if chosen(run.spec, study.config.device) == "cuda":
+                    continue  # what a GPU takes tells nothing of a processor
+                kind = _kind(run.spec)
+                self._specs.setdefault(kind, run.spec)
+                if seconds := _recorded(study.runs_folder(name), run):
+                    threads = estimate(run.spec, study.config.threads).threads
+                    self.took[run.path] = threads * seconds
+                    self._bounds[kind][run.path] = threads * LIMITS.start + work(run.spec)
+        known = _MEASURED.read()
+        names = {kind: _name(kind, spec) for kind, spec in self._specs.items()}
+        self._measured = {kind: known[name] for kind, name in names.items() if name in known}
+
+    def measure(self, progress: Callable[[int, int], None], *, renew: bool = False) -> None:
+        """Time a few rounds of each kind of run that has no finished run, unless the same code was measured here.
+
+        Parameters
+        ----------
+        progress
+            Called with the number of measurements made, and of all.
+        renew
+            Whether to measure every kind, again.
+        """
+        known = {} if renew else {**self._bounds, **self._measured}
+        new = {kind: spec for kind, spec in self._specs.items() if kind not in known}
+        for number, (kind, spec) in enumerate(new.items(), start=1):
+            self._measured[kind] = _time_rounds(spec)
+            progress(number, len(new))
+        _MEASURED.add({_name(kind, spec): self._measured[kind] for kind, spec in new.items()})
+
+    def machine(self, spec: RunSpec, without: str = "") -> Machine:
+        """Return a machine that takes as long as this one for runs of a kind.
+
+        Parameters
+        ----------
+        spec
+            A run of this kind. If nothing is known of the kind, the machine is a slow one.
+        without
+            Path of a run whose own time is left out.
+        """
+        kind = _kind(spec)
+        bounds = {path: bound for path, bound in self._bounds[kind].items() if path != without}
+        if bounds:
+            ratio = sum(self.took[path] for path in bounds) / sum(bounds.values())
+            return Machine(*(ratio * limit for limit in LIMITS))
+        ratio = self._measured.get(kind, 1.0)
+        return Machine(*(ratio * limit for limit in LIMITS))._replace(start=LIMITS.start)
 
 
-def known() -> Machine | None:
-    """Return what was measured here; None if nothing was."""
-    found = _MEASURED.read().get(_name())
-    return Machine(*found) if found else None
+def _time_rounds(spec: RunSpec) -> float:
+    """Return the ratio of the time of a round to its bound; 1 for a method that does most of its work once."""
+    if spec.method.gradients_once:
+        return 1.0
+    try:
+        short, data = _short(spec)
+        seconds = np.diff(run_rounds(short, data).dataset(short, {})["seconds"])
+    except (ValueError, AlgorithmError):
+        return 1.0
+    bound = rounds_seconds(short, 2, LIMITS) - rounds_seconds(short, 1, LIMITS)
+    ratio = float(np.min(seconds[1:])) / bound
+    return ratio if np.isfinite(ratio) else 1.0
 
 
-def _name() -> str:
-    return f"{provenance.machine()} | {fingerprint.of_run(_spec(*_KINDS[-1]))}"
+def _short(spec: RunSpec) -> tuple[RunSpec, Dataset]:
+    """Return a few rounds of a run on random records of the same shape, with equal shares."""
+    info, generator = spec.info, np.random.default_rng(0)
+    changes: dict[str, Any] = {"seeds": spec.seeds[:_SEEDS], "rounds": 1 + _ROUNDS}
+    if info.drawn:
+        data = load_dataset(spec.dataset)
+    else:
+        n = min(info.n_train, max(_NUMBERS // info.n_features, spec.n_agents))
+        X = generator.random((n, info.n_features), dtype=np.float32)
+        y = generator.integers(0, info.n_classes, n) if info.n_classes else X[:, 0]
+        data = Dataset(
+            name="random",
+            settings={},
+            class_names=info.class_names,
+            X_train=X,
+            y_train=y,
+            X_test=X[:10],
+            y_test=y[:10],
+        )
+        agents = spec.agents if spec.as_problem.sharing == "columns" else spec.n_agents
+        changes |= {"dataset": data, "problem": spec.as_problem.describe(), "agents": agents}
+    given = {name: getattr(spec, name) for name in RunSpec.model_fields}
+    return RunSpec.model_validate(
+        {**given, "evaluate_every": 1, "accountants": ("rdp",), **changes}
+    ), data
 
 
-def _spec(n: int, features: int, classes: int, agents: int, seeds: int) -> RunSpec:
-    """Make a run of a noisy method on random records."""
-    generator = np.random.default_rng(0)
-    X = generator.random((n, features), dtype=np.float32)
-    y = generator.integers(0, classes, n)
-    data = Dataset(
-        name="made up",
-        settings={},
-        class_names=tuple(map(str, range(classes))),
-        default_problem="logistic" if classes == 2 else "softmax",
-        X_train=X,
-        y_train=y,
-        X_test=X[:10],
-        y_test=y[:10],
-    )
-    given: dict[str, Any] = {"agents": agents, "seeds": seeds, "rounds": 1 + _ROUNDS}
-    return RunSpec(dataset=data, algorithm=_noisy(), epsilon=1.0, evaluate_every=1, **given)
+def _kind(spec: RunSpec) -> str:
+    """Name the kind of a run: what its speed depends on besides its size."""
+    data, code = dataset_folder(spec.dataset), fingerprint.code(spec)
+    return f"{data} {code} {spec.variant} {spec.n_agents} {spec.dtype}"
 
 
-def _noisy() -> str:
-    """Name a method over rows that adds noise and needs nothing of its problem."""
-    return next(
-        name
-        for name in algorithms.list_algorithms()
-        if (cls := algorithms.resolve(name)).sharing == ("rows",)
-        if cls.release is not None and not cls.one_shot and not cls().needs
-    )
+def _name(kind: str, spec: RunSpec) -> str:
+    return f"{provenance.machine()} | {fingerprint.of_run(spec)} | {kind}"
 
 
-def _time_round(spec: RunSpec) -> float:
-    """Time a round, without evaluation."""
-    trace = run_spec(spec, spec.dataset)  # type: ignore[arg-type]
-    return float(np.median(np.diff(trace.seconds)[1:]))
+def _recorded(folder: Path, run: Run) -> float | None:
+    """Seconds of the last attempt, interpreter and imports included; None if the run is not finished."""
+    table = folder / run.address.file(BENCHMARK)
+    if not (folder / run.path).exists() or not table.exists():
+        return None
+    # The file is empty if the result came from a cache; a shell writes the decimal sign of its locale.
+    found = re.match(r"s\b.*\n(\d+([.,]\d+)?)\b", table.read_text("utf-8", "replace"))
+    return float(found[1].replace(",", ".")) if found else None

@@ -15,8 +15,8 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
+from admmbench.forecast.plan import Expected, of_rule
 from admmbench.jobs.progress import INTERVAL, duration
-from admmbench.watch.expected import Expected, of_rule
 
 # What `admmbench.jobs.progress` writes.
 _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")

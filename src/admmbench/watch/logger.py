@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 import time
@@ -20,6 +21,7 @@ from admmbench.jobs import limits
 from admmbench.jobs.progress import duration
 
 if TYPE_CHECKING:
+    from admmbench.forecast.plan import Expected
     from admmbench.study.config import Study
     from admmbench.watch.board import Board
     from admmbench.watch.failure_report import Remains
@@ -163,30 +165,22 @@ class LogHandler(LogHandlerBase):
     def _begin(self, record: Any) -> None:
         """All jobs are known."""
         assert self._watched is not None
-        from admmbench.forecast.cost import LIMITS
-        from admmbench.forecast.plan import outlook
-        from admmbench.forecast.timing import known
+        from admmbench.forecast.plan import expected
+        from admmbench.forecast.timing import Speeds
         from admmbench.tuning.outdated import outdated
         from admmbench.watch.board import Board
-        from admmbench.watch.expected import expected, of_rule
         from admmbench.watch.reasons import Reasons
 
         study = self._watched.study
         for name, experiment in () if self._told else study.experiments.items():
             for sentence in outdated(name, experiment):
                 self._print(f"Note: {name}: {sentence}")
-        jobs = expected(study, known() or LIMITS)
+        jobs = expected(study, Speeds(study))
         if self.common_settings.dryrun:
             if not self._told:  # the numbers come before the jobs and after them
                 self._told = True
                 self._print(f"{_table(record.stats)}\n")
-                planned = {name: job for name, job in jobs.items() if not name.startswith("tune_")}
-                seconds = sum(
-                    count * job.seconds
-                    for rule, count in record.stats.items()
-                    if (job := of_rule(planned, rule))
-                )
-                self._print(f"{outlook(study, self._watched.cores, seconds)}\n")
+                self._print(f"{self._outlook(record.stats, jobs)}\n")
                 self._reasons = Reasons(study)
             return
         for name in self._watched.replaced:
@@ -202,6 +196,19 @@ class LogHandler(LogHandlerBase):
             where = "1 core" if cores == 1 else f"{cores} cores"
             self._print(f"{self._watched.title} takes about {duration(seconds)} on {where}.")
         self._board.show()
+
+    def _outlook(self, counts: Mapping[str, int], jobs: Mapping[str, Expected]) -> str:
+        """Say how long the jobs that Snakemake would do take."""
+        from admmbench.forecast.plan import BESIDES, of_rule
+
+        assert self._watched is not None
+        if self._watched.study.config.device == "cuda":
+            return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
+        runs = {name: job for name, job in jobs.items() if not name.startswith("tune_")}
+        found = ((count, of_rule(runs, rule)) for rule, count in counts.items())
+        seconds = sum(count * job.seconds for count, job in found if job)
+        cores = self._watched.cores or os.cpu_count() or 1
+        return f"About {duration(seconds / cores)} on {cores} cores, {BESIDES}."
 
     def _started(self, record: Any) -> None:
         if self._reasons and record.output:

@@ -18,8 +18,8 @@ import numpy as np
 from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
 from admmbench.files.installed import OWN, SUFFIXES
-from admmbench.forecast import timing
 from admmbench.forecast.cost import work
+from admmbench.forecast.timing import Speeds
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import interrupts, seal
 from admmbench.jobs.progress import shown
@@ -276,5 +276,5 @@ def _measure(study: Study) -> None:
     """Measure this machine where the study might be long."""
     limit = sum(work(run.spec) for each in study.experiments.values() for run in each.runs)
     if limit > HOUR:
-        with shown("Measuring this machine", "kind of work") as progress:
-            timing.measure(progress)
+        with shown("Timing rounds", "kind of run") as progress:
+            Speeds(study).measure(progress)
