@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import Expected
@@ -122,9 +122,9 @@ def test_other_jobs_are_ignored(logs):
 
 
 def test_a_log_that_vanishes_is_no_fault(tmp_path):
-    job = Job("a job", 1, tmp_path / "log")
+    job = Job("a job", 1, tmp_path / "log", TaskID(1))
     assert job.last_lines(3) == []
-    assert job.look() == (0, "a job, 0 s")
+    assert job.look() == (0, "0 s")
 
 
 def running(board, logs):
@@ -146,7 +146,7 @@ def test_a_terminal_has_a_bar_and_a_row_for_each_running_job(logs):
         assert fact in text
     for cell in ("ObjP [a], epsilon=1", "round 40 of 200"):
         assert cell in text
-    assert text.partition("\x1b[1A")[0].count("a job") == 10
+    assert text.partition("\x1b[1A")[0].count("a job") == 18
 
 
 def test_elsewhere_there_is_a_line_now_and_then(logs, monkeypatch):

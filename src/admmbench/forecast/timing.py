@@ -34,15 +34,15 @@ class Speeds:
     Runs of one kind have the same method, data set, loss and number of agents. The bounds scale their ratio to other
     rounds, seeds and local updates.
 
-    Attributes
-    ----------
-    took
-        Core-seconds that finished runs took on processors, by path below the folder of runs.
-
     Parameters
     ----------
     study
         The configuration. Times of its finished runs are read, and ratios that were measured before.
+
+    Attributes
+    ----------
+    took
+        Core-seconds that finished runs took on processors, by path below the folder of runs.
     """
 
     def __init__(self, study: Study) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -35,7 +36,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Watched:
-    """It says what is watched; the Snakefile puts it into a message, as its attribute ``watched``.
+    """Study that is watched; the Snakefile puts it into a message, as its attribute ``watched``.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Watched:
     cores
         How many there are, if they are here.
     remains
-        It knows whether somebody stopped the study.
+        Handler that knows whether somebody stopped the study.
     replaced
         Experiments whose results here are by another definition, as `replaced_by` tells before the first job.
     """
@@ -67,7 +68,7 @@ class Watched:
 
 
 class LogHandler(LogHandlerBase):
-    """It shows a study as one bar, and failures at once; of other workflows, what Snakemake shows.
+    """Logger that shows a study as one bar, and failures at once; of other workflows, what Snakemake shows.
 
     Snakemake loads it for every workflow, so that it imports little before there is a study.
     """
@@ -128,10 +129,8 @@ class LogHandler(LogHandlerBase):
 
     def _say(self, record: logging.LogRecord) -> None:
         """Show a message as Snakemake does."""
-        text = self.format(record)
-        if text not in ("", "None"):
-            style = {logging.WARNING: "yellow", logging.ERROR: "red"}.get(record.levelno)
-            self._print(text, style)
+        if (text := self.format(record)) not in ("", "None"):
+            self._print(text, {logging.WARNING: "yellow", logging.ERROR: "red"}.get(record.levelno))
 
     def _print(self, text: str, style: str | None = None) -> None:
         self.console.print(text, style=style, markup=False, soft_wrap=True)
@@ -235,11 +234,9 @@ class LogHandler(LogHandlerBase):
         text = f"{board.done} of {board.total} jobs in {duration(board.elapsed)}"
         if self._stopped:
             return f"{text}; stopped. What was running left checkpoints: the same command goes on from there."
-        if board.failed:
-            return (
-                f"{text}; {len(board.failed)} failed. The same command tries them again, and runs what waits for "
-                "them."
-            )
+        if failed := len(board.failed):
+            again = "The same command tries them again, and runs what waits for them."
+            return f"{text}; {failed} failed. {again}"
         if board.done < board.total:
             return f"{text}; stopped. The same command goes on from there."
         if self._tuned:
@@ -260,15 +257,13 @@ def replaced_by(study: Study) -> list[str]:
     found = []
     for name in study.experiments:
         folder = Path(study.config.results, name)
-        if not all((folder / each).exists() for each in ("results.nc", MANIFEST)):
-            continue
-        texts = (folder / MANIFEST).read_text("utf-8", "replace"), study.definition(name, MANIFEST)
-        try:
-            first, second = ({**json.loads(text)["experiment"], "ordered": {}} for text in texts)
-        except (ValueError, TypeError, LookupError):
-            continue  # it is damaged: the job that reads it says so, and this is no other definition
-        if first != second:
-            found.append(name)
+        with contextlib.suppress(
+            OSError, ValueError, TypeError, LookupError
+        ):  # not there, or damaged
+            former = json.loads((folder / MANIFEST).read_text("utf-8"))["experiment"]
+            ours = json.loads(study.definition(name, MANIFEST))["experiment"]
+            if (folder / "results.nc").exists() and {**former, "ordered": ours["ordered"]} != ours:
+                found.append(name)
     return found
 
 

@@ -44,28 +44,24 @@ class Reasons:
     """
 
     def __init__(self, study: Study) -> None:
-        self._labels = _labels(study)
-        self._runs = {
-            f"{study.runs_folder(name)}/{run.path}": run.spec
-            for name, experiment in study.experiments.items()
-            for run in experiment.runs
-        }
+        # Labels of methods, and runs, by the file that a job makes.
+        self._labels, self._runs = dict[str, str](), dict[str, RunSpec]()
+        for name, experiment in study.experiments.items():
+            folder = Path(study.config.results, name)
+            for file, search in experiment.searches.items():
+                self._labels[str(folder / TUNING / file)] = f"tuning of {search.label}"
+            for file, run in experiment.audits.items():
+                self._labels[str(folder / AUDITS / file)] = f"attacks on {run.label}"
+            for run in experiment.runs:
+                path = str(study.runs_folder(name) / run.path)
+                self._labels.setdefault(path, run.label)
+                self._runs[path] = run.spec
         self._damaged = damage.found_damaged()
         self._titles = defaultdict[str, Counter[str]](Counter)
         self._code_changes: dict[tuple[str, ...], list[str]] = {}
 
     def add(self, title: str, files: Sequence[str], reason: str) -> None:
-        """Take a job.
-
-        Parameters
-        ----------
-        title
-            What to call it if it is about no method.
-        files
-            What it makes.
-        reason
-            Snakemake's sentence.
-        """
+        """Add a job that makes files, for a reason in Snakemake's words; its title counts if it is about no method."""
         if len(files) == 1:
             title = self._labels.get(files[0], title)
         for words in self._explain(reason, files[0]):
@@ -96,20 +92,6 @@ class Reasons:
                 yield from self._code_changes[codes]
             if re.search(r"\w", _FINGERPRINT.sub("", both)):
                 yield "its settings changed"
-
-
-def _labels(study: Study) -> dict[str, str]:
-    """What to call the jobs about methods, by the file that they make."""
-    found = {}
-    for name, experiment in study.experiments.items():
-        folder = Path(study.config.results, name)
-        for file, search in experiment.searches.items():
-            found[str(folder / TUNING / file)] = f"tuning of {search.label}"
-        for file, run in experiment.audits.items():
-            found[str(folder / AUDITS / file)] = f"attacks on {run.label}"
-        for run in experiment.runs:
-            found.setdefault(f"{study.runs_folder(name)}/{run.path}", run.label)
-    return found
 
 
 def _code_changes(file: Path, spec: RunSpec) -> Iterator[str]:

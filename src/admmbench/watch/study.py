@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
 from admmbench.files.installed import OWN, SUFFIXES
@@ -143,35 +141,31 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
         raise ValueError(f"--until-decided: {what} to judge; leave one of the two out")
     words = [sys.executable, "-m", "admmbench", "study", *map(str, overlays), *options]
     overlays = _overlays(overlays, options)
-    while True:
+    ordered = True
+    while ordered:
         study = read(overlays, changes=_changes(options))
         if not any(each.looks for each in study.experiments.values()):
             raise ValueError("--until-decided: no experiment of this study has looks")
         if status := turn(words):
             return status
-        comparison = compared(study)
-        ordered = False
+        comparison, ordered = compared(study), False
+        cells = [comparison.isel(cell=number) for number in range(comparison.sizes["cell"])]
         for name, experiment in study.experiments.items():
-            found = experiment.ordered
-            for cell in _rows(comparison, name):
-                found = merged(found, orders.further(experiment, cell))
-            if found != experiment.ordered:
-                path = orders.record(name, found)
-                if read(overlays, changes=_changes(options)).experiments[name].ordered != found:
+            further = experiment.ordered
+            for cell in cells:
+                if cell["experiment"] == name:
+                    further = merged(further, orders.further(experiment, cell))
+            if further != experiment.ordered:
+                path = orders.record(name, further)
+                if read(overlays, changes=_changes(options)).experiments[name].ordered != further:
                     raise ValueError(
                         f"{name}: its file or an overlay states `ordered`, which wins over {path}; leave it out"
                     )
                 print(f"Further seeds for undecided rows: {path}")
                 ordered = True
-        undecided = [
-            cell
-            for name in study.experiments
-            for cell in _rows(comparison, name)
-            if (cell["standing"] == "undecided").any()
-        ]
-        print(f"{len(undecided)} of {comparison.sizes['cell']} rows are undecided.", flush=True)
-        if not ordered:
-            return 0
+        undecided = sum((cell["standing"] == "undecided").any().item() for cell in cells)
+        print(f"{undecided} of {len(cells)} rows are undecided.", flush=True)
+    return 0
 
 
 def turn(words: Sequence[str], folder: Path = Path()) -> int:
@@ -219,12 +213,6 @@ def compared(study: Study) -> xr.Dataset:
     if comparison is None:
         raise ValueError("no two methods of this study are equally private: nothing can be decided")
     return comparison
-
-
-def _rows(comparison: xr.Dataset, name: str) -> list[xr.Dataset]:
-    """Rows of one experiment."""
-    cells = np.flatnonzero((comparison["experiment"] == name).values)
-    return [comparison.isel(cell=int(number)) for number in cells]
 
 
 @functools.cache
