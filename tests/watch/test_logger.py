@@ -14,6 +14,7 @@ from snakemake.logging import LoggerManager
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
+from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import expected
 from admmbench.forecast.timing import Speeds
 from admmbench.jobs import limits
@@ -243,14 +244,13 @@ def test_a_dry_run_shows_a_table_once(snakemake, monkeypatch):
 def test_a_dry_run_says_how_long_its_own_jobs_take(snakemake, monkeypatch):
     """Whatever is there already; rules may have a prefix in another workflow."""
     study = config.load({"experiments": ["small"]})
-    rules = expected(study, Speeds(study))
-    for rule in rules:
-        monkeypatch.setitem(COUNTS, f"suite_{rule}", 2)
+    jobs = expected(study, Speeds(study))
+    for rule in jobs:
+        monkeypatch.setitem(COUNTS, f"suite_{rule}", 200)
     other = Snakemake(dryrun=True)
     other.begins()
-    (line,) = [line for line in other.ends() if line.startswith("About ")]
-    took = duration(sum(job.seconds for job in rules.values()))
-    assert line.startswith(f"About {took} on 2 cores, besides")
+    seconds = 200 * sum(job.seconds for job in jobs.values()) + 2 * LIMITS.start
+    assert f"quick takes about {duration(seconds / 2)} on 2 cores." in other.ends()
 
 
 def test_a_dry_run_says_why(snakemake):

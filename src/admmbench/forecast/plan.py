@@ -38,8 +38,6 @@ _JOINED = dict.fromkeys(_SUMS, "sum") | {"mem_mb": "max", "checkpoint": "max"}
 _BESIDES = 4
 # Of the study: the report, the page that leads to all reports, the target of the workflow.
 _TOGETHER = 3
-BESIDES = "besides fetching data, tuning, figures and report"
-"""What a forecast leaves out."""
 # Bytes of a result besides its numbers.
 _FILE = 60_000
 # Time of a round whose noise is on tape, in double precision, and of its analysis, over that of a round of a run.
@@ -221,7 +219,8 @@ def summary(costs: pd.DataFrame, cores: int) -> str:
     if total.on_gpu:
         takes.append(_taken(total.on_gpu, total.gpu_left, "of a GPU"))
     kept = f"A running job keeps up to {_size(total.checkpoint)} of checkpoint."
-    return f"About {', and '.join(takes)}, {BESIDES}. {kept}"
+    besides = "besides fetching data, tuning, figures and report"
+    return f"About {', and '.join(takes)}, {besides}. {kept}"
 
 
 def _taken(seconds: float, left: float, where: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 import re
 import sys
 import time
@@ -22,7 +21,6 @@ from admmbench.jobs import limits
 from admmbench.jobs.progress import duration
 
 if TYPE_CHECKING:
-    from admmbench.forecast.plan import Expected
     from admmbench.study.config import Study
     from admmbench.watch.board import Board
     from admmbench.watch.failure_report import Remains
@@ -174,40 +172,26 @@ class LogHandler(LogHandlerBase):
         for name, experiment in () if self._told else study.experiments.items():
             for sentence in outdated(name, experiment):
                 self._print(f"Note: {name}: {sentence}")
-        jobs = expected(study, Speeds(study))
+        counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
+        board = Board(self._watched.title, counts, expected(study, Speeds(study)), self.console)
+        cores = 1 if self._cluster else self._watched.cores or 1
+        seconds, where = board.work / cores, "1 core" if cores == 1 else f"{cores} cores"
+        takes = f"{self._watched.title} takes about {duration(seconds)} on {where}."
         if self.common_settings.dryrun:
             if not self._told:  # the numbers come before the jobs and after them
-                self._told = True
-                self._print(f"{_table(record.stats)}\n")
-                self._print(f"{self._outlook(record.stats, jobs)}\n")
-                self._reasons = Reasons(study)
+                self._told, self._reasons = True, Reasons(study)
+                self._print(f"{_table(record.stats)}\n\n{takes}\n")
             return
         for name in self._watched.replaced:
             self._print(
                 f"Note: {Path(study.config.results, name)} has results of {name} by another definition, which are made "
                 "again; another folder in `results` of the configuration keeps both."
             )
-        counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
-        cores = 1 if self._cluster else self._watched.cores or 1
         self._tuned = any(rule.startswith("choose_") for rule in counts) and "all" not in counts
-        self._board = Board(self._watched.title, counts, jobs, self.console)
-        if (seconds := self._board.work / cores) > HOUR:
-            where = "1 core" if cores == 1 else f"{cores} cores"
-            self._print(f"{self._watched.title} takes about {duration(seconds)} on {where}.")
-        self._board.show()
-
-    def _outlook(self, counts: Mapping[str, int], jobs: Mapping[str, Expected]) -> str:
-        """Say how long the jobs that Snakemake would do take."""
-        from admmbench.forecast.plan import BESIDES, of_rule
-
-        assert self._watched is not None
-        if self._watched.study.config.device == "cuda":
-            return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
-        runs = {name: job for name, job in jobs.items() if not name.startswith("tune_")}
-        found = ((count, of_rule(runs, rule)) for rule, count in counts.items())
-        seconds = sum(count * job.seconds for count, job in found if job)
-        cores = self._watched.cores or os.cpu_count() or 1
-        return f"About {duration(seconds / cores)} on {cores} cores, {BESIDES}."
+        if seconds > HOUR:
+            self._print(takes)
+        self._board = board
+        board.show()
 
     def _started(self, record: Any) -> None:
         if self._reasons and record.output:
