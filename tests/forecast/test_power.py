@@ -1,12 +1,10 @@
-"""What numbers of seeds show and what deciding costs, of results that are kept, against numpy and scipy."""
+"""What numbers of seeds show and what deciding costs, of results that are kept."""
 
 import io
-from itertools import combinations
 
 import numpy as np
 import pytest
 from rich.console import Console
-from scipy import stats
 
 from admmbench.forecast import power
 from admmbench.forecast.cost import LIMITS
@@ -38,43 +36,23 @@ def lines(study):
 
 
 def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
-    results = reference.load([NAME])[NAME]
-    row = results["test_error"].sel(epsilon=8).dropna("seed", how="all")  # other rows have more
-    errors = 100 * row.transpose("round", "algorithm", "seed")
-    values = {}
-    for label in map(str, errors["algorithm"].values):
-        own = errors.sel(algorithm=label).values  # rounds differ: what came last
-        if (ended := own[np.isfinite(own).all(axis=1)]).size:
-            values[label] = ended[-1]
-    pairs = len(list(combinations(values, 2)))
-    level = 1 - 0.04 / (pairs * 5 * 5)
-    reach = stats.t.ppf((1 + level) / 2, 9) / np.sqrt(10)
-    lowest = min(values, key=lambda label: values[label].mean())
-
-    def worse(a, b):
-        gap = values[a] - values[b]
-        low, high = gap.mean() - reach * gap.std(ddof=1), gap.mean() + reach * gap.std(ddof=1)
-        return low > 0 and not (low >= -0.25 and high <= 0.25)
-
-    running = [a for a in values if not any(worse(a, b) for b in values if b != a)]
-    spread = np.median([(values[a] - values[lowest]).std(ddof=1) for a in running if a != lowest])
+    comparison = compare(reference.load([NAME]).values())
+    row = comparison.isel(cell=int((comparison["epsilon"] == 8).argmax("cell")))
+    undecided = row["algorithm"].values[row["standing"] == "undecided"].tolist()
     cells = lines["MNIST, ε = 8"]
     assert cells[:2] == ["0.25", "10"]
-    for cell, n in zip(cells[2:7], (10, 20, 40, 80, 160), strict=True):
-        size = float(cell) / spread * np.sqrt(n)
-        power = stats.nct.sf(stats.t.ppf((1 + level) / 2, n - 1), n - 1, size)
-        assert power == pytest.approx(0.8, abs=0.03)
-    assert cells[7] == str(len(running))
+    shown = [100 * power.difference_shown(row, n) for n in power.LOOKS]
+    assert [float(cell) for cell in cells[2:7]] == pytest.approx(shown, rel=0.1)
+    assert cells[7:9] == [str(len(undecided)), about(float(row["seeds"]))]
 
-    needed = float(cells[8])
-    assert 80 < needed <= 160  # so that the next look is that of 160 seeds
+    assert 80 < float(row["seeds"]) <= 160  # so that the next look is that of 160 seeds
     runs = [run for run in study.experiments[NAME].runs if run.spec.stated_budget == 8]
-    seconds = sum(core_seconds(run.spec, 1, LIMITS) for run in runs if run.label in running)
+    seconds = sum(core_seconds(run.spec, 1, LIMITS) for run in runs if run.label in undecided)
     assert cells[9] == f"{seconds / 10 * 150 / 3600:.2f}"
-    decided = [cells[8] == "now" for name, cells in lines.items() if name != "all"]
-    assert decided == [not cells[9] for name, cells in lines.items() if name != "all"]
-    hours = [float(cells[9] or 0) for name, cells in lines.items() if name != "all"]
-    assert float(lines["all"][-1]) == pytest.approx(sum(hours), abs=0.03)
+    rows = {name: cells for name, cells in lines.items() if name != "all"}
+    assert all((cells[8] == "now") == (not cells[9]) for cells in rows.values())
+    hours = sum(float(cells[9] or 0) for cells in rows.values())
+    assert float(lines["all"][-1]) == pytest.approx(hours, abs=0.03)
 
 
 def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):

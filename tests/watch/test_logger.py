@@ -321,28 +321,24 @@ def test_no_report_comes_where_a_second_attempt_succeeds_or_somebody_stops_it(re
     assert called == []
 
 
-def test_snakemake_gets_its_options():
+OURS, ALL = ["--logger", "admmbench"], ["--cores", "all"]
+
+
+@pytest.mark.parametrize(
+    ("overlays", "options", "words"),
+    [
+        ([], [], [*OURS, *ALL]),
+        (["a.yaml"], ["results", "-c2"], ["results", "-c2", *OURS, "--configfile", "a.yaml"]),
+        ([], ["--jobscript", "f"], ["--jobscript", "f", *OURS, *ALL]),
+        ([], ["-j4"], ["-j4", *OURS]),
+        ([], [*OURS, "-c1"], [*OURS, "-c1"]),
+        ([], ["--core", "1"], ["--core", "1", *OURS]),  # which Snakemake takes for --cores
+        (["a"], ["--profile=x", "--", "b"], ["--profile=x", *OURS, "--configfile", "a", "--", "b"]),
+    ],
+)
+def test_snakemake_gets_its_options(overlays, options, words):
     """This logger, all cores unless something says otherwise, configurations where no target is taken for one."""
-    ours, all_ = ["--logger", "admmbench"], ["--cores", "all"]
-    assert _words([], []) == [*ours, *all_]
-    assert _words(["a.yaml"], ["results", "-c2"]) == [
-        "results",
-        "-c2",
-        *ours,
-        "--configfile",
-        "a.yaml",
-    ]
-    assert _words([], ["--jobscript", "f"]) == ["--jobscript", "f", *ours, *all_]
-    assert _words([], ["-j4"]) == ["-j4", *ours]
-    assert _words([], [*ours, "-c1"]) == [*ours, "-c1"]
-    assert _words([], ["--core", "1"]) == [
-        "--core",
-        "1",
-        *ours,
-    ]  # which Snakemake takes for --cores
-    assert _words(["a", "b"], ["--profile=x", "--", "results"]) == [
-        *("--profile=x", *ours, "--configfile", "a", "b", "--", "results"),
-    ]
+    assert _words(overlays, options) == words
 
 
 def test_changes_on_the_command_line_are_those_of_snakemake():
