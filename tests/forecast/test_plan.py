@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -275,6 +276,13 @@ def test_rounds_are_timed_without_files(changes, monkeypatch):
     monkeypatch.setattr(timing, "_NUMBERS", 2000)
     monkeypatch.setattr("admmbench.datasets._fetch.fetch", None)
     assert 0 < timing._time_rounds(spec(**changes)) != 1
+
+
+@pytest.mark.parametrize("seconds", [[0, 1, 1, 1, 1], [0, 1, np.nan, np.nan, np.nan]])
+def test_a_method_that_ends_before_counts_with_its_bound(seconds, monkeypatch):
+    trace = SimpleNamespace(dataset=lambda spec, attrs: {"seconds": np.array(seconds)})
+    monkeypatch.setattr(timing, "run_rounds", lambda spec, data: trace)
+    assert timing._time_rounds(spec()) == 1
 
 
 @pytest.mark.parametrize("name", ["amp", "centralized"])

@@ -79,7 +79,8 @@ class Speeds:
         for number, (kind, spec) in enumerate(new.items(), start=1):
             self._measured[kind] = _time_rounds(spec)
             progress(number, len(new))
-        _MEASURED.add({_name(kind, spec): self._measured[kind] for kind, spec in new.items()})
+        if new:
+            _MEASURED.add({_name(kind, spec): self._measured[kind] for kind, spec in new.items()})
 
     def machine(self, spec: RunSpec, without: str = "") -> Machine:
         """Return a machine that takes as long as this one for runs of a kind.
@@ -101,7 +102,11 @@ class Speeds:
 
 
 def _time_rounds(spec: RunSpec) -> float:
-    """Return the ratio of the time of a round to its bound; 1 for a method that does most of its work once."""
+    """Return the ratio of the time of a round to its bound.
+
+    It is 1, so that the bound counts, for a method that does most of its work once or ends before some rounds, and for
+    a problem that needs other than random records.
+    """
     if spec.method.gradients_once:
         return 1.0
     try:
@@ -111,7 +116,7 @@ def _time_rounds(spec: RunSpec) -> float:
         return 1.0
     bound = rounds_seconds(short, 2, LIMITS) - rounds_seconds(short, 1, LIMITS)
     ratio = float(np.min(seconds[1:])) / bound
-    return ratio if np.isfinite(ratio) else 1.0
+    return ratio if 0 < ratio < np.inf else 1.0
 
 
 def _short(spec: RunSpec) -> tuple[RunSpec, Dataset]:
