@@ -63,13 +63,15 @@ def power(study: Study, speeds: Speeds) -> Table:
         needed = float(cell["seeds"])
         hours = _core_hours(study, cell, speeds)
         total += hours
+        # Nobody is the best where all but one lost runs, or all did.
+        best = cell["standing"].isin(["winner", "equivalent"]).any()
         shown.add_row(
             f"{proper(str(cell['dataset'].item()))}, {budget(float(cell['epsilon']))}",
             _points(cell, float(cell["margin"])),
             f"{int(cell['runs'].max())}",
             *(_points(cell, difference_shown(cell, look)) for look in looks),
             f"{int((cell['standing'] == 'undecided').sum())}",
-            about(needed) if needed else "now" if _decided(cell) else "–",
+            about(needed) if needed else "now" if best else "–",
             number(hours, ".2f") if needed else "",
             end_section=place == comparison.sizes["cell"] - 1,
         )
@@ -120,11 +122,6 @@ def _results(study: Study) -> Iterator[xr.Dataset]:
                 f"{path} is not there, and nothing is kept of {name}: run it first, with a few seeds"
             )
         yield with_decision(found, experiment)
-
-
-def _decided(cell: xr.Dataset) -> bool:
-    """Tell whether somebody is the best of a row; where all but one lost runs, or all did, nobody is."""
-    return bool(cell["standing"].isin(["winner", "equivalent"]).any())
 
 
 def _core_hours(study: Study, cell: xr.Dataset, speeds: Speeds) -> float:

@@ -101,7 +101,10 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
 
     # Of a folder that it cannot write to, Snakemake shows a traceback.
     check_output(Path(_parsed(options).directory or "", ".snakemake/locks/of_jobs"))
-    _measure(read(_overlays(overlays, options), changes=_changes(options)))
+    study = read(_overlays(overlays, options), changes=_changes(options))
+    if sum(work(run.spec) for each in study.experiments.values() for run in each.runs) > HOUR:
+        with shown("Timing rounds", "kind of run") as progress:
+            Speeds(study).measure(progress)
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
     with interrupts.raised() as heard:
@@ -258,11 +261,3 @@ def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
     if overlays:
         words += ["--configfile", *map(str, overlays)]
     return [*words, *options[end:]]
-
-
-def _measure(study: Study) -> None:
-    """Measure this machine where the study might be long."""
-    limit = sum(work(run.spec) for each in study.experiments.values() for run in each.runs)
-    if limit > HOUR:
-        with shown("Timing rounds", "kind of run") as progress:
-            Speeds(study).measure(progress)
