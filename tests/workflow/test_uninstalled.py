@@ -1,0 +1,47 @@
+"""A clone where Snakemake is installed and the package is not."""
+
+import os
+import subprocess
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.workflow.project import Project
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """Python of an environment that has all packages of this one but the suite."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "admmbench" not in path.name:
+            (packages / path.name).symlink_to(path)
+    return folder / "bin/python"
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "last"),
+    [
+        (["--lint"], 0, "Congratulations, your workflow is in a good condition!"),
+        (["--cores", "1", "--dry-run"], 0, "This was a dry-run"),
+        (["--cores", "1"], 1, "__onstart"),
+    ],
+)
+def test_snakemake_alone_says_what_to_install(python, options, status, last, tmp_path):
+    clone = Project(tmp_path / "clone").folder
+    done = subprocess.run(
+        [python, "-m", "snakemake", *options],
+        cwd=clone,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == status, done.stdout
+    _, line, *_, end = done.stdout.splitlines()
+    assert line == "admmbench is not installed here: run `make env` or `pip install .` first."
+    assert last in end
