@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -26,41 +27,36 @@ _STR, _MERGE = _STANDARD + "str", _STANDARD + "merge"
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
-def _float(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise OverflowError
-    return number
-
-
 def _int(text: str) -> int:
     number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
     float(number)  # what no float can be would fail later, far from its line
     return number
 
 
-# Text of each type, and how it is read; plain text that is none of these is text.
-_SCALARS: list[tuple[str, re.Pattern[str], Callable[[str], Any]]] = [
-    (_STANDARD + "null", re.compile(r"^(?:~|null|Null|NULL|)$"), lambda text: None),
-    (
-        _STANDARD + "bool",
-        re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"),
-        lambda text: text[0] in "tT",
-    ),
-    (_STANDARD + "int", re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), _int),
-    (
-        _STANDARD + "float",
-        re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"),
+def _float(text: str) -> float:
+    if text[-1] in "fFnN":  # .inf and .nan
+        return float(text.replace(".", ""))
+    if math.isinf(number := float(text)):
+        raise OverflowError
+    return number
+
+
+# Plain text of each type, and how it is read; other plain text is text.
+_SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "null": ("~|null|Null|NULL|", lambda text: None),
+    "bool": ("true|True|TRUE|false|False|FALSE", lambda text: text[0] in "tT"),
+    "int": ("[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", _int),
+    "float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
         _float,
     ),
-    (
-        _STANDARD + "float",
-        re.compile(r"^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"),
-        lambda text: float(text.replace(".", "")),
-    ),
-]
+}
 _RESOLVERS = {
-    None: [(tag, pattern) for tag, pattern, _ in _SCALARS] + [(_MERGE, re.compile("^<<$"))]
+    None: [
+        *((_STANDARD + kind, re.compile(rf"(?:{text})\Z")) for kind, (text, _) in _SCALARS.items()),
+        (_MERGE, re.compile(r"<<\Z")),
+    ]
 }
 
 
@@ -148,13 +144,9 @@ def _read(text: str, place: Callable[[int], str]) -> Any:
         return _Loader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        told = [error.problem]
-        if isinstance(error, yaml.composer.ComposerError) and error.context:
-            told = [error.context, *told]
         what = "" if isinstance(error, _Fault) else "is no YAML: "
-        raise ReadError(
-            f"{place(mark.line + 1 if mark else 1)} {what}{', '.join(map(str, told))}"
-        ) from None
+        told = ", ".join(filter(None, (error.context, error.problem)))
+        raise ReadError(f"{place(mark.line + 1 if mark else 1)} {what}{told}") from None
 
 
 class _Fault(yaml.constructor.ConstructorError):
@@ -189,34 +181,28 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
         """Make a value of text."""
-        text = node.value
+        text = self.construct_scalar(node)
         if bad := _UNPRINTABLE.search(text):  # neither may a page or a figure
             raise _Fault(node, f"has the character {ord(bad[0]):#06x}, which is not printed")
         if node.tag in (_STR, _MERGE):
             return text
-        for tag, pattern, read in _SCALARS:
-            if tag == node.tag and pattern.fullmatch(text):
-                try:
-                    return read(text)
-                except (OverflowError, ValueError):  # also of too many digits for Python
-                    raise _Fault(node, f"has {shortened(text)}, which is too large") from None
-        return self.unknown(node)
+        pattern, read = _SCALARS[node.tag.removeprefix(_STANDARD)]
+        if not re.fullmatch(pattern, text):
+            self.unknown(node)
+        try:
+            return read(text)
+        except (OverflowError, ValueError):  # also of too many digits for Python
+            raise _Fault(node, f"has {shortened(text)}, which is too large") from None
 
-    def sequence(self, node: yaml.Node) -> list[Any]:
+    def sequence(self, node: yaml.SequenceNode) -> list[Any]:
         """Make a list."""
-        if not isinstance(node, yaml.SequenceNode):
-            return self.unknown(node)
-        return [self.construct_object(each) for each in node.value]
+        return self.construct_sequence(node, deep=True)
 
-    def mapping(self, node: yaml.Node) -> dict[Any, Any]:
+    def mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
         """Make a mapping, without a key that is there twice."""
-        if not isinstance(node, yaml.MappingNode):
-            return self.unknown(node)
-        values: dict[Any, Any] = {}
-        merged: dict[Any, Any] = {}
         lines: dict[Any, int] = {}
-        for key_node, value_node in node.value:
-            key = self.construct_object(key_node)
+        for key_node, value_node in node.value if isinstance(node, yaml.MappingNode) else ():
+            key = self.construct_object(key_node, deep=True)
             if isinstance(key, bool) or not isinstance(key, str | int | float):
                 what = "a list or a mapping" if isinstance(key, list | dict) else repr(key)
                 raise _Fault(key_node, f"has {what} as a key; keys are text or numbers")
@@ -225,29 +211,18 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
                 text = f"has the key {key!r} a second time, after line {lines[seen]}; remove one"
                 raise _Fault(key_node, text)
             lines[seen] = key_node.start_mark.line + 1
-            value = self.construct_object(value_node)
             if key_node.tag == _MERGE:
-                merged = _merged(key_node, value)
-            else:
-                values[key] = value
-        return {**merged, **values}
+                self.construct_object(value_node, deep=True)  # its keys are checked too
+        return self.construct_mapping(node, deep=True)
 
-    def unknown(self, node: yaml.Node) -> Any:
+    def unknown(self, node: yaml.Node) -> NoReturn:
         """Refuse a tag."""
         tag = node.tag.replace(_STANDARD, "!!")
         raise _Fault(node, f"has the tag {tag}, which does not suit it, or has no meaning here")
 
     yaml_constructors = {
-        **dict.fromkeys((_STR, _MERGE, *(tag for tag, _, _ in _SCALARS)), scalar),
+        **dict.fromkeys((_STR, _MERGE, *(_STANDARD + kind for kind in _SCALARS)), scalar),
         _STANDARD + "seq": sequence,
         _STANDARD + "map": mapping,
         None: unknown,
     }
-
-
-def _merged(node: yaml.Node, value: Any) -> dict[Any, Any]:
-    """Return what a merge key adds: the first of several mappings wins."""
-    mappings = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, dict) for each in mappings):
-        raise _Fault(node, "has << without a mapping, or a list of mappings")
-    return {key: each[key] for each in reversed(mappings) for key in each}

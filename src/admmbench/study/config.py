@@ -11,7 +11,7 @@ import fnmatch
 import json
 import os
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -150,10 +150,12 @@ def read(
     """
     if not base.exists():
         raise ConfigError(f"{base} is not here: call this in the project's folder")
-    content: dict[str, Any] = {}
-    for path in (base, *overlays):
-        content = merged(content, read_mapping(path))
-    return load(merged(content, changes or {}), base.parent)
+    return load(combine((base, *overlays), changes or {}), base.parent)
+
+
+def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Read files of the configuration, of which later ones win, and let the changes win over all."""
+    return reduce(merged, [*map(read_mapping, files), changes], {})
 
 
 def load(config: Mapping[str, Any], own: Path = OWN) -> Study:

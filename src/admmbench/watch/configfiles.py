@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from admmbench.files.core_yaml import parse_words
-from admmbench.study.config import ConfigError, read_mapping
-from admmbench.study.experiment import merged
+from admmbench.study.config import ConfigError, combine, read_mapping
 
 
 def legible(path: str) -> str:
@@ -52,14 +51,12 @@ def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
     from snakemake.utils import update_config
 
     given = workflow.config_settings
-    overlays = len(given.configfiles)
+    files = workflow.configfiles[len(given.configfiles) :]  # those that Snakefiles name
     theirs: dict[str, Any] = {}
-    ours: dict[str, Any] = {}
-    for path in (*workflow.configfiles[overlays:], *workflow.configfiles[:overlays]):
-        ours = merged(ours, read_mapping(Path(path)))
+    for path in files:
         update_config(theirs, load_configfile(path))
-    update_config(theirs, given.config)
-    ours = merged(ours, parse_words(given.config_args or ()))
+    update_config(theirs, given.overwrite_config)
+    ours = combine(map(Path, (*files, *given.configfiles)), parse_words(given.config_args or ()))
     return dict(_corrected(config, theirs, ours))
 
 
