@@ -61,7 +61,7 @@ def dry_run(folder):
 def test_a_folder_of_any_version_runs_and_says_which_lines_to_change(
     tmp_path, snakefile, sentences
 ):
-    folder = tmp_path / "study"
+    folder = tmp_path / "Größe ä" / "study"
     scaffold.write_study(folder)
     if snakefile:
         Path(folder, "Snakefile").write_text(snakefile)

@@ -9,7 +9,6 @@ import zipfile
 from contextlib import chdir
 from itertools import chain
 
-import pytest
 import yaml
 from hatchling import build
 
@@ -90,35 +89,17 @@ def test_types_are_for_users_too():
     assert (ROOT / "src/admmbench/py.typed").exists()
 
 
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory):
-    """Names of the files in the wheel."""
-    return set(zipfile.ZipFile(wheel(tmp_path_factory.mktemp("wheel"))).namelist())
-
-
-def test_a_wheel_has_all_that_the_report_includes(packed):
-    parts = [f"templates/{name}.js" for name in explore.SCRIPTS]
-    parts += ["templates/explore.css", "templates/report.css"]
-    parts += ["vendor/plot.min.js", "vendor/LICENSES.txt", "vendor/README.md"]
-    assert {f"admmbench/report/{part}" for part in parts} <= packed
-
-
-def test_a_wheel_has_the_workflow_and_the_configurations(packed):
-    files = [
-        str(path.relative_to(ROOT))
-        for part in ("workflow", "config")
-        for path in (ROOT / part).rglob("*")
-        if path.is_file()
-    ]
-    assert "workflow/Snakefile" in files
-    assert {f"admmbench/share/{file}" for file in files} <= packed
-
-
-def test_a_wheel_has_what_snakemake_finds_by_its_name(packed):
+def test_a_wheel_has_all_that_it_needs_and_one_from_the_sources_too(tmp_path):
+    """What the report includes, the workflow, the configurations, and what Snakemake finds by its name."""
+    packed = set(zipfile.ZipFile(wheel(tmp_path)).namelist())
+    parts = [f"report/templates/{name}.js" for name in explore.SCRIPTS]
+    parts += ["report/templates/explore.css", "report/templates/report.css"]
+    parts += [f"report/vendor/{name}" for name in ("plot.min.js", "LICENSES.txt", "README.md")]
+    files = [path for part in ("workflow", "config") for path in (ROOT / part).rglob("*")]
+    parts += [f"share/{path.relative_to(ROOT)}" for path in files if path.is_file()]
+    assert "share/workflow/Snakefile" in parts
+    assert {f"admmbench/{part}" for part in parts} <= packed
     assert "snakemake_logger_plugin_admmbench/__init__.py" in packed
-
-
-def test_a_wheel_from_the_sources_is_the_same(packed, tmp_path):
     with chdir(ROOT):
         archive = tmp_path / build.build_sdist(str(tmp_path))
     with tarfile.open(archive) as sources:

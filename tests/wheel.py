@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import sysconfig
 import venv
 from contextlib import chdir
 from pathlib import Path
@@ -17,15 +18,20 @@ def wheel(folder: Path, source: Path = ROOT) -> Path:
         return folder / build.build_wheel(str(folder))
 
 
+def environment(folder: Path) -> Path:
+    """Python of a new environment that has all packages of the one of the tests but the suite."""
+    venv.create(folder, symlinks=True)
+    (packages,) = folder.glob("lib/*/site-packages")
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if "admmbench" not in path.name:
+            (packages / path.name).symlink_to(path)
+    return folder / "bin/python"
+
+
 def install(folder: Path) -> Path:
     """Python of a new environment with the suite; what that depends on comes from the environment of the tests."""
     folder.mkdir(exist_ok=True)
-    venv.create(folder / "environment", symlinks=True)
-    python = folder / "environment/bin/python"
-    (packages,) = (folder / "environment").glob("lib/*/site-packages")
-    (packages / "dependencies.pth").write_text(
-        "\n".join(path for path in sys.path if Path(path).name == packages.name)
-    )
+    python = environment(folder / "environment")
     subprocess.run(
         [
             *(sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"),

@@ -133,9 +133,8 @@ def test_what_is_written_is_read(value):
     assert not finite or parse_yaml(inline_yaml(value), "key") == value
 
 
-@pytest.fixture
-def workflow(tmp_path, monkeypatch):
-    """What Snakemake read of three files and a word, and what knows them."""
+def test_what_snakemake_read_is_read_again(tmp_path, monkeypatch):
+    """Values that a Snakefile changed stay; a file that Snakemake read and that is no YAML here is named."""
     from snakemake.cli import parse_config
     from snakemake.common.configfile import load_configfile
     from snakemake.settings.types import ConfigSettings
@@ -148,14 +147,9 @@ def workflow(tmp_path, monkeypatch):
     given = ConfigSettings(parse_config(words), [Path("overlay.yaml")], words)
     config = load_configfile("config.yaml")
     update_config(config, given.overwrite_config)
-    known = SimpleNamespace(
+    workflow = SimpleNamespace(
         config_settings=given, configfiles=[*given.configfiles, Path("config.yaml")]
     )
-    return known, config
-
-
-def test_what_snakemake_read_is_read_again(workflow):
-    known, config = workflow
     assert config["threads"] == 8  # YAML 1.1
     expected = {
         "threads": 10,
@@ -165,17 +159,13 @@ def test_what_snakemake_read_is_read_again(workflow):
         "experiments": [10, None],
         "overrides": {"a": {"audit": None, "rounds": 10}},
     }
-    assert reread(config, known) == expected
-    config["results"], config["data"]["mirror"] = "mine", "there"  # by a Snakefile
+    assert reread(config, workflow) == expected
+    config["results"], config["data"]["mirror"] = "mine", "there"
     changed = {"results": "mine", "data": {"cache": 10, "mirror": "there"}}
-    assert reread(config, known) == expected | changed
-
-
-def test_faults_in_what_snakemake_read_are_named(workflow):
-    known, config = workflow
+    assert reread(config, workflow) == expected | changed
     Path("overlay.yaml").write_text("threads: 1\nthreads: 2", "utf-8")
     with pytest.raises(ConfigError, match=r"overlay\.yaml: cannot be read: line 2 has the key"):
-        reread(config, known)
+        reread(config, workflow)
 
 
 def test_floats_are_written_as_yaml_of_both_versions():

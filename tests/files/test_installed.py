@@ -23,30 +23,23 @@ def test_a_file_of_one_s_own_takes_the_place_of_an_installed_one(tmp_path):
     assert SNAKEFILE.is_file()
 
 
-def test_a_file_may_end_in_yml(tmp_path):
-    (tmp_path / "experiments").mkdir()
-    own = tmp_path / "experiments/quick.yml"
-    own.write_text((CONFIG / "experiments/quick.yaml").read_text())
-    assert find_all("experiments", tmp_path)["quick"] == own
-    own.with_suffix(".yaml").write_text(own.read_text())
-    with pytest.raises(ValueError, match=r"quick\.ya?ml and .*quick\.ya?ml have one name; remove"):
-        find_all("experiments", tmp_path)
-
-
-def test_other_files_than_yaml_are_none_of_the_configuration(tmp_path):
+def test_files_of_the_configuration_end_in_yaml_or_yml(tmp_path):
+    """Overlays have their whole names, so that two of one stem are two."""
     (tmp_path / "experiments").mkdir()
     for name in ("notes.y.html", "quick.yaml~", "quick.yml.bak", "a.ytml"):
         (tmp_path / "experiments" / name).touch()
     assert find_all("experiments", tmp_path) == find_all("experiments", tmp_path / "none")
-
-
-def test_overlays_have_their_whole_names(tmp_path):
-    """So that two of one stem are two."""
-    for name in ("config.yaml", "config.yml", "laptop.yml"):
+    own = tmp_path / "experiments/quick.yml"
+    own.touch()
+    assert find_all("experiments", tmp_path)["quick"] == own
+    own.with_suffix(".yaml").touch()
+    with pytest.raises(ValueError, match=r"quick\.ya?ml and .*quick\.ya?ml have one name; remove"):
+        find_all("experiments", tmp_path)
+    names = ("config.yaml", "config.yml", "laptop.yml")
+    for name in names:
         (tmp_path / name).touch()
     found = find_all(own=tmp_path)
-    assert found["config.yaml"] == tmp_path / "config.yaml"
-    assert found["config.yml"] == tmp_path / "config.yml"
+    assert [found[name] for name in names] == [tmp_path / name for name in names]
     assert found["laptop.yaml"] == CONFIG / "laptop.yaml"
 
 

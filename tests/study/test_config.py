@@ -183,12 +183,6 @@ def test_a_mistake_of_a_file_is_not_one_of_the_overrides(tmp_path):
         load(tmp_path, {"small": {"seeds": 1}}, round=5)
 
 
-def test_broken_yaml_is_named(tmp_path):
-    write(tmp_path, "title: [")
-    with pytest.raises(ConfigError, match=r"small\.yaml: cannot be read"):
-        config.load({"experiments": ["small"]}, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("given", "meant"),
     [

@@ -2,25 +2,16 @@
 
 import os
 import subprocess
-import sysconfig
-import venv
-from pathlib import Path
 
 import pytest
 
+from tests.wheel import environment
 from tests.workflow.project import Project
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """Python of an environment that has all packages of this one but the suite."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, symlinks=True)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if "admmbench" not in path.name:
-            (packages / path.name).symlink_to(path)
-    return folder / "bin/python"
+    return environment(tmp_path_factory.mktemp("environment"))
 
 
 @pytest.mark.parametrize(
@@ -32,10 +23,9 @@ def python(tmp_path_factory):
     ],
 )
 def test_snakemake_alone_says_what_to_install(python, options, status, last, tmp_path):
-    clone = Project(tmp_path / "clone").folder
     done = subprocess.run(
         [python, "-m", "snakemake", *options],
-        cwd=clone,
+        cwd=Project(tmp_path / "clone").folder,
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         text=True,
         stdout=subprocess.PIPE,
