@@ -93,13 +93,16 @@ def test_faults_name_file_and_line(text, message, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-32"])
-def test_files_in_another_encoding_are_named(encoding, tmp_path):
+def test_files_in_another_encoding_and_missing_ones_are_named(encoding, tmp_path):
     path = tmp_path / "x.yaml"
     path.write_bytes("title: x\n# étude".encode(encoding))
     with pytest.raises(ReadError, match=r"x\.yaml: cannot be read: line [12] is not in UTF-8"):
         read_yaml(path)
     path.write_bytes("title: étude".encode("utf-8-sig"))
     assert read_yaml(path) == {"title": "étude"}
+    path.unlink()
+    with pytest.raises(ReadError, match=r"x\.yaml: cannot be read: No such file or directory$"):
+        read_yaml(path)
 
 
 def test_words():

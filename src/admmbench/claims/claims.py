@@ -635,8 +635,6 @@ def _read(file: Path) -> list[Claim]:
     try:
         written = read_yaml(file)
         content = _File.model_validate(written)
-    except OSError as error:
-        raise ClaimError(f"{file}: cannot be read: {error.strerror}") from error
     except ReadError as error:
         raise ClaimError(str(error)) from error
     except ValidationError as error:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """It keeps values by name in a sealed JSON file of the user's private folder.
+    """Values by name, kept in a sealed JSON file of the user's private folder.
 
     A file that cannot be read, or was altered, counts as empty. Nothing is cached where no file can be written. Of
     processes that write at the same time one may lose what it added.

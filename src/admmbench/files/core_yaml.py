@@ -61,7 +61,7 @@ _RESOLVERS = {
 
 
 class ReadError(ValueError):
-    """What is read is no YAML, or not as it should be; the message names the file and the line."""
+    """Error in what is read: it is no YAML, or not as it should be; the message names the file and the line."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -70,13 +70,13 @@ def read_yaml(path: Path) -> Any:
     Raises
     ------
     ReadError
-        If it is no YAML, or is not in UTF-8.
-    OSError
-        If it cannot be read.
+        If it cannot be read, is no YAML, or is not in UTF-8.
     """
-    content = path.read_bytes()
     try:
+        content = path.read_bytes()
         text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ReadError(

@@ -323,7 +323,7 @@ def _sources(folder: Path) -> dict[str, Source]:
         return {}
     try:
         return checked(dict[str, Source], read_yaml(path), "")
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         what = str(error).removeprefix(f"{path}: cannot be read: ")
         raise ValueError(
             f"{path}: cannot be read: {what}; mend it, or restore it, such as by `git restore`"

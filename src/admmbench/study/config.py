@@ -311,8 +311,6 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML file of the configuration; a `ConfigError` names it where it is no mapping."""
     try:
         content = read_yaml(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except ReadError as error:
         raise ConfigError(str(error)) from None
     if not isinstance(content, dict):
