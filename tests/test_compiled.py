@@ -188,16 +188,6 @@ def test_functions_of_a_package_that_is_read_only_are_kept_by_the_user(tmp_path,
     assert import_file(path, "module").double(3) == 6
 
 
-def test_bytecode_of_a_file_is_not_believed(tmp_path):
-    """It may be damaged, and has the time of its source in seconds."""
-    path = tmp_path / "module.py"
-    for text in ("VALUE = 1", "VALUE = 2"):
-        path.write_text(text)
-        os.utime(path, (0, 0))
-        assert str(import_file(path, "module").VALUE) in text
-    assert not list(tmp_path.glob("__pycache__/*"))
-
-
 def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path):
     path = tmp_path / "equations.py"
     path.write_text("def step(a, b):\n    return a + b\n")

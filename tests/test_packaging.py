@@ -85,15 +85,11 @@ def test_the_version_is_one():
     assert admmbench.__version__ == PROJECT["version"] == citation["version"]
 
 
-def test_types_are_for_users_too():
-    assert (ROOT / "src/admmbench/py.typed").exists()
-
-
 def test_a_wheel_has_all_that_it_needs_and_one_from_the_sources_too(tmp_path):
     """What the report includes, the workflow, the configurations, and what Snakemake finds by its name."""
     packed = set(zipfile.ZipFile(wheel(tmp_path)).namelist())
     parts = [f"report/templates/{name}.js" for name in explore.SCRIPTS]
-    parts += ["report/templates/explore.css", "report/templates/report.css"]
+    parts += ["report/templates/explore.css", "report/templates/report.css", "py.typed"]
     parts += [f"report/vendor/{name}" for name in ("plot.min.js", "LICENSES.txt", "README.md")]
     files = [path for part in ("workflow", "config") for path in (ROOT / part).rglob("*")]
     parts += [f"share/{path.relative_to(ROOT)}" for path in files if path.is_file()]

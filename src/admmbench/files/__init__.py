@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
@@ -15,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from admmbench.validation import expanded
@@ -33,22 +31,16 @@ PERMISSIONS = 0o666 & ~_umask()
 """Of a new file, as the user wants them."""
 
 
-class _FromSource(importlib.machinery.SourceFileLoader):
-    """Bytecode beside a file stands for its size and second of change, so that it may be that of another content."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
 def import_file(path: Path, name: str) -> ModuleType:
-    """Import a Python file that is in no package, as a module of this name; always from its source."""
-    loader = _FromSource(name, str(path))
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    """Import a Python file that is in no package, as a module of this name.
+
+    Its source is compiled each time: bytecode beside it stands for size and second of change, and may be that of
+    another content.
+    """
+    module = ModuleType(name)
+    module.__file__ = str(path.absolute())
     sys.modules[name] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
+    exec(compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True), vars(module))
     return module
 
 
