@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from admmbench.datasets import load_dataset
 from admmbench.engine.rounds import assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from admmbench.problems.constraints import Means, Quadratics
+from admmbench.spec.run import RunSpec
 
 NEYMAN_PEARSON = {
     "loss": "logistic",

@@ -24,8 +24,8 @@ import numpy as np
 from admmbench.contracts.made_up_data import make_dataset, using_some_columns
 from admmbench.device.arrays import name
 from admmbench.engine.rounds import assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
+from admmbench.spec.run import RunSpec
 
 WARM_UP = 5
 SEEDS = 10

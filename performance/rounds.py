@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from admmbench.datasets import load_dataset
 from admmbench.engine.rounds import assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from admmbench.partition import as_partition
+from admmbench.spec.run import RunSpec
 
 WARM_UP = 3
 ADULT = {

@@ -21,10 +21,10 @@ import numpy as np
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from admmbench.privacy import Noise, Privacy
 from admmbench.sensitivity import Sensitivity
+from admmbench.spec.run import RunSpec
 
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from admmbench import load_dataset
 from admmbench.datasets import Dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs.simulate import run_spec
+from admmbench.spec.run import RunSpec
 
 MOST_ITERATIONS = 2000
 

@@ -25,6 +25,7 @@ ORDER = [
     "problems",
     "frames",
     "algorithms",
+    "spec",
     "device",
     "engine",
     "audit",

@@ -46,8 +46,10 @@ def table(schema, explanations):
     if not schema.get("properties"):
         return []
     lines = ["| key | value | if absent | |", "|---|---|---|---|"]
-    for key, value in schema["properties"].items():
-        absent = "required" if key in schema.get("required", []) else _default(value)
+    required = schema.get("required", [])
+    for key in sorted(schema["properties"], key=lambda key: key not in required):
+        value = schema["properties"][key]
+        absent = "required" if key in required else _default(value)
         explanation = " ".join((value.get("description") or explanations.get(key, "")).split())
         cells = [f"`{key}`", _kind(value), absent, explanation]
         lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")

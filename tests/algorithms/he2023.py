@@ -5,7 +5,7 @@ import numpy as np
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
 from admmbench.datasets import load_dataset
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from tests.problems.helpers import with_sex
 
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}

@@ -8,8 +8,8 @@ import numpy as np
 
 from admmbench.contracts.runs import play
 from admmbench.datasets import Attribute
-from admmbench.engine.spec import RunSpec
 from admmbench.privacy import Noise
+from admmbench.spec.run import RunSpec
 from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.noise import noisy
 

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
+from admmbench.spec.run import RunSpec
 from tests.noise import noisy
 
 STRENGTH, RHO, EPS, DELTA, B1, T, SEEDS = 0.02, 0.4, 0.9, 1e-4, 0.3, 5, [4, 1]

@@ -14,9 +14,9 @@ from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.runs import play
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import noise_key
 from admmbench.privacy import Noise, Privacy
+from admmbench.spec.run import RunSpec
 from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.audit.runs import short_audit
 from tests.noise import on_grid, standard

@@ -3,7 +3,7 @@
 import pytest
 
 from admmbench import list_algorithms
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 
 # rho_t for MNIST, (21) of ryu2021 and (24) of ryu2022; 0.1 in section VI of huang2019.
 RYU = {"c1": 2, "c2": 5, "period": 10_000, "growth": 1.2, "cap": 1e9, "scale": 1}

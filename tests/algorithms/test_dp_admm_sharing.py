@@ -8,7 +8,7 @@ from dp_accounting import get_epsilon_gaussian
 from scipy import linalg
 
 from admmbench.contracts.runs import play as assembled
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_hu2019 import (
     B1,
     BLOCKS,

@@ -8,7 +8,7 @@ import pytest
 
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_baselines import (
     EPS,
     STRENGTH,

@@ -10,9 +10,9 @@ import pytest
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import sample_key
 from admmbench.privacy.samplers import poisson_sample
+from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_baselines import LOGISTIC, UNEQUAL, unequal
 from tests.algorithms.literal_huang2019 import DELTA, EPS, LOG, check_trajectory
 from tests.algorithms.records import J, P

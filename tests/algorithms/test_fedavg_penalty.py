@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
+from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import LARGER, QP, final_state, instance
 
 

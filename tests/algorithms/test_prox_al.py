@@ -9,8 +9,8 @@ from scipy import optimize
 from admmbench import simulate
 from admmbench.contracts.runs import play
 from admmbench.datasets import load_dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
+from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import (
     LARGER,
     NEYMAN_PEARSON,

@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.contracts.runs import play
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
+from admmbench.spec.run import RunSpec
 
 TIGHT = {"objective": "problem", "tol": 1e-10, "max_iter": 100_000}
 PARTIES = {"scheme": "columns", "blocks": [3, 2, 2]}

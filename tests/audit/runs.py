@@ -9,7 +9,7 @@ from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 
 THREE = make_dataset(60, n_classes=3)
 TWO = make_dataset(60, n_classes=2)

@@ -10,7 +10,7 @@ from admmbench.audit.auditor import probe
 from admmbench.audit.worlds import World, Worlds
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 
 # Parameters that set how far a method steps: far below and far above their defaults, and growing.
 FAST = {"c1": 1e-2, "c2": 0, "growth": 30, "period": 1}

@@ -11,7 +11,7 @@ from admmbench.datasets import (
     list_datasets,
     load_dataset,
 )
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 
 pytestmark = pytest.mark.slow
 

@@ -22,9 +22,9 @@ from admmbench.datasets import (
     open_as,
     prepare,
 )
-from admmbench.engine.spec import RunSpec
 from admmbench.files import MARKUP, with_checksum
 from admmbench.jobs import fingerprint
+from admmbench.spec.run import RunSpec
 from admmbench.study.address import dataset_folder
 
 SOURCE = """

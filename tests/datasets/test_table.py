@@ -33,7 +33,8 @@ from admmbench.datasets import (
     prepare,
 )
 from admmbench.datasets.table import from_arrays, write_arrays
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.guarantees import guarantee
+from admmbench.spec.run import RunSpec
 from admmbench.study.address import Address, dataset_folder
 from admmbench.validation import checked
 
@@ -167,7 +168,7 @@ def test_content_is_the_identity_and_not_the_place(table, folder):
 
 def test_what_is_found_in_records_is_not_covered_by_a_total(table):
     def guarantee(spec):
-        return RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, sensitivity="global").guarantee
+        return guarantee(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, sensitivity="global"))
 
     found = guarantee(table)
     assert found.kind == "conditional"
@@ -452,7 +453,7 @@ def test_the_range_of_targets_is_presumed_unless_it_is_stated(folder):
 
     def guarantee(spec):
         given = {"privacy": {"total": 1.0}, "sensitivity": "global"}
-        return RunSpec(dataset=spec, algorithm="dp_gd", **given).guarantee
+        return guarantee(RunSpec(dataset=spec, algorithm="dp_gd", **given))
 
     assert guarantee(spec).kind == "conditional"
     assert "is public: the range of price;" in guarantee(spec).conditions
@@ -1332,8 +1333,8 @@ def test_arrays_frames_and_bunches_are_tables_too():
     trace = simulate((X, y), "objp", groups=groups, epsilon=1.0, rounds=2, seeds=1)
     assert trace.attrs["agents"] == 2
     spec = RunSpec(dataset=made[0], algorithm="objp", epsilon=1.0, sensitivity="global")
-    assert spec.guarantee.kind == "conditional"
-    assert "ranges of x0, x1, x2, x3" in spec.guarantee.conditions
+    assert guarantee(spec).kind == "conditional"
+    assert "ranges of x0, x1, x2, x3" in guarantee(spec).conditions
 
 
 def test_series_are_matched_by_their_labels():

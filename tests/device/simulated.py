@@ -151,8 +151,8 @@ def main() -> None:
     from admmbench.contracts.made_up_data import make_dataset, using_some_columns
     from admmbench.device import noise, rows
     from admmbench.engine.rounds import assemble, run_rounds
-    from admmbench.engine.spec import RunSpec
     from admmbench.engine.threads import Workers
+    from admmbench.spec.run import RunSpec
 
     # Few records go through the columns that they use, as many do.
     rows.COPY = 0

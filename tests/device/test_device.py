@@ -13,11 +13,11 @@ import pytest
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.device import chosen, unsuitable
-from admmbench.engine.spec import RunSpec
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import GPU, LIMITS, estimate, work
 from admmbench.forecast.plan import core_seconds
 from admmbench.problems.losses.softmax import Softmax
+from admmbench.spec.run import RunSpec
 from admmbench.study.config import read
 from tests.device import simulated
 

@@ -93,8 +93,8 @@ def test_totals_are_the_same():
 
 def test_a_run_on_a_gpu_goes_on_from_its_checkpoint(tmp_path):
     from admmbench.engine.rounds import run_rounds
-    from admmbench.engine.spec import RunSpec
     from admmbench.jobs.checkpoint import Checkpoint, InterruptedRunError
+    from admmbench.spec.run import RunSpec
 
     spec = RunSpec(dataset=DATA, algorithm="objp", params={"local_updates": 2}, **RUN, seeds=2)
     whole = run_rounds(spec, DATA, device="cuda")

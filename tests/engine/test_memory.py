@@ -6,7 +6,7 @@ import pytest
 
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import run_rounds
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 
 AGENTS, SEEDS, CLASSES, FEATURES = 128, 4, 20, 2000
 MODELS = 4 * AGENTS * SEEDS * CLASSES * FEATURES

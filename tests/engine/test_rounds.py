@@ -11,9 +11,9 @@ import xarray as xr
 
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
 from admmbench.results import statistics
+from admmbench.spec.run import RunSpec
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from admmbench.audit.findings import Audit, Finding
-from admmbench.engine.spec import RunSpec
 from admmbench.figures import Figure, attacks, differences, drawing, look
 from admmbench.report import explore, picture
 from admmbench.results import who_wins
+from admmbench.spec.run import RunSpec
 from admmbench.study import config
 from admmbench.study.runs import Run
 from tests.made import build, totals

@@ -9,7 +9,6 @@ import pytest
 import yaml
 from rich.console import Console
 
-from admmbench.engine.spec import RunSpec
 from admmbench.forecast import plan, timing
 from admmbench.forecast.cost import (
     LIMITS,
@@ -23,6 +22,7 @@ from admmbench.forecast.cost import (
 from admmbench.forecast.timing import Speeds
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.progress import duration
+from admmbench.spec.run import RunSpec
 from admmbench.study import config
 from admmbench.study.address import BENCHMARK, rule_name
 from tests.plugins import write_method

@@ -5,10 +5,10 @@ import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.engine.rounds import assemble, do_round
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from admmbench.frames.consensus import Consensus
 from admmbench.privacy import epsilon_total
+from admmbench.spec.run import RunSpec
 from tests.audit.runs import TWO
 
 METHODS = [name for name in list_algorithms() if issubclass(resolve(name), Consensus)]

@@ -10,9 +10,9 @@ from admmbench import simulate
 from admmbench.audit.worlds import Run, World, play
 from admmbench.contracts.made_up_data import make_regression
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.engine.spec import RunSpec
 from admmbench.frames import exact
 from admmbench.problems.rows import RowParts
+from admmbench.spec.run import RunSpec
 from tests.algorithms.records import in_unit_ball
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.runs import play
-from admmbench.engine.spec import RunSpec
 from admmbench.problems.feasible import Feasible
+from admmbench.spec.run import RunSpec
 from tests.algorithms.records import in_unit_ball
 
 FREE = {"loss": "logistic", "strength": 1e-2, "per": "agent", "average": "agents"}

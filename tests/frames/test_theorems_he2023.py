@@ -11,8 +11,8 @@ import pytest
 from admmbench import simulate
 from admmbench.datasets import load_dataset
 from admmbench.engine.rounds import assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
+from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import QP, instance
 
 N, S, Q, EPS, SEED = 3, 0.01, 0.9, 1e-3, 5

@@ -8,8 +8,8 @@ import pytest
 from admmbench import simulate
 from admmbench.datasets import load_dataset
 from admmbench.engine.rounds import assemble, do_round
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
+from admmbench.spec.run import RunSpec
 
 
 def lemma3(old, new, z):

@@ -16,11 +16,11 @@ import xarray as xr
 from admmbench import simulate
 from admmbench.datasets import load_dataset, prepare
 from admmbench.engine.rounds import Snapshot
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import Trace
 from admmbench.jobs import job
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.results import statistics
+from admmbench.spec.run import RunSpec
 
 SPEC = RunSpec(
     dataset="digits",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import admmbench
 from admmbench import plugins
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
+from admmbench.spec.run import RunSpec
 from tests import pages
 
 CODE = """
@@ -127,7 +127,7 @@ def fingerprints(package, names=("objp", "objt", "outp")):
     runs = [{"dataset": "digits", **RUNS[name]} for name in names]
     code = (
         "from admmbench.jobs import fingerprint\n"
-        "from admmbench.engine.spec import RunSpec\n"
+        "from admmbench.spec.run import RunSpec\n"
         f"for run in {runs!r}:\n"
         "    print(fingerprint.of_run(RunSpec(**run)))\n"
     )

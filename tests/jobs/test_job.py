@@ -11,8 +11,8 @@ import xarray as xr
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint, job, provenance
+from admmbench.spec.run import RunSpec
 
 SPEC = RunSpec(
     dataset="digits",

@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import job
 from admmbench.privacy import (
     ACCOUNTANTS,
@@ -33,6 +32,7 @@ from admmbench.privacy import (
 from admmbench.privacy.accountants import accountant, total
 from admmbench.report import rendering
 from admmbench.results.aggregate import aggregate
+from admmbench.spec.run import RunSpec
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.experiment import Experiment
 from tests.privacy.ledgers import ledger_of

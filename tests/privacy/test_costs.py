@@ -13,7 +13,6 @@ from scipy import integrate, optimize
 import admmbench.api
 from admmbench import simulate
 from admmbench.contracts.methods import of_method
-from admmbench.engine.spec import RunSpec
 from admmbench.plugins import load_file
 from admmbench.privacy import (
     Approximate,
@@ -29,6 +28,7 @@ from admmbench.privacy import (
     costs,
 )
 from admmbench.privacy.costs import ORDERS
+from admmbench.spec.run import RunSpec
 from tests.privacy.ledgers import ledger_of
 
 # A plug-in: a kind of release, and a method that makes such releases.

@@ -9,8 +9,8 @@ import pytest
 from admmbench.audit.worlds import World, play
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.engine.spec import RunSpec
 from admmbench.frames import exact
+from admmbench.spec.run import RunSpec
 
 METHODS: tuple[tuple[str, dict[str, float], dict[str, str]], ...] = (
     ("dpsgd", {}, {}),

@@ -15,8 +15,9 @@ from admmbench.algorithms import list_algorithms, resolve
 from admmbench.audit.levels import of_shifts
 from admmbench.audit.worlds import Run, World
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
-from admmbench.engine.spec import RunSpec
 from admmbench.privacy import epsilon_total
+from admmbench.spec.guarantees import ledger
+from admmbench.spec.run import RunSpec
 
 FEW, MANY = 2, 29
 AVERAGES = ["records", "agents"]
@@ -166,7 +167,7 @@ def farthest(spec, worlds):
     settings = spec.model_dump(exclude={"dataset"})
     assert found.passed, f"{found.sentence} {settings}"
     federation = first.federation
-    stated = spec.ledger(federation.problem, federation.privacy).epsilon(spec.delta)
+    stated = ledger(spec, federation.problem, federation.privacy).epsilon(spec.delta)
     assert epsilon_total(federation.ledgers, spec.delta) <= stated * (1 + 1e-9), settings
     return found.value
 

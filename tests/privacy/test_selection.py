@@ -9,10 +9,11 @@ from dp_accounting import dp_event
 
 from admmbench import load_dataset, simulate
 from admmbench.engine.rounds import bind
-from admmbench.engine.spec import RunSpec
 from admmbench.privacy import Approximate, Gaussian, Laplace, Pure
 from admmbench.privacy.costs import ORDERS
 from admmbench.privacy.selection import SHAPES, covering, selected
+from admmbench.spec import guarantees
+from admmbench.spec.run import RunSpec
 from tests.privacy.ledgers import ledger_of
 
 
@@ -84,11 +85,11 @@ def test_a_total_may_cover_the_search_for_settings(covers, single):
     given = {"dataset": "digits", "algorithm": "objp", "agents": 5, "sensitivity": "global"}
     spec = RunSpec(**given, privacy=privacy, rounds=3, seeds=1)
     problem = bind(spec, load_dataset("digits"))
-    ledger = spec.ledger(problem, spec.budget(problem))
-    assert 1.98 <= spec.covered(ledger, 1e-5) <= 2
+    ledger = guarantees.ledger(spec, problem, guarantees.budget(spec, problem))
+    assert 1.98 <= guarantees.covered(spec, ledger, 1e-5) <= 2
     assert single[0] <= ledger.epsilon(1e-5) <= single[1]
     covered = {"covered_search": {"covers": covers, "trials": 24}}
-    assert spec.caveats == (covered if covers != "run" else {})
+    assert guarantees.caveats(spec) == (covered if covers != "run" else {})
     trace = simulate(**given, privacy=privacy, rounds=3, seeds=1)
     assert float(trace.epsilon_composed[-1]) == pytest.approx(ledger.epsilon(1e-5))
 

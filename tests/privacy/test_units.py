@@ -13,10 +13,11 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import Run, World, side_by_side
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine.rounds import assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from admmbench.privacy import gaussian_multiplier
 from admmbench.results import reference
+from admmbench.spec.guarantees import guarantee
+from admmbench.spec.run import RunSpec
 from tests.audit.runs import TWO, failed, make_spec, short_audit
 
 PARAMS = {
@@ -268,7 +269,7 @@ def test_the_errors_of_the_page_are_those_of_the_kept_results():
 
 def test_methods_without_noise_go_beside_those_with_totals_for_agents():
     spec = make_spec("centralized", TWO, rounds=1, problem=PROBLEM, privacy={"unit": "agent"})
-    assert spec.guarantee.kind == "none"
+    assert guarantee(spec).kind == "none"
 
 
 def test_a_delta_above_one_over_the_number_of_agents_is_warned_of():

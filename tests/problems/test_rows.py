@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.linearized import proximal_step
 from admmbench.partition import Split
 from admmbench.problems import as_problem
 from admmbench.problems.base import RecordBounds
 from admmbench.problems.batches import scaled_down
+from admmbench.spec.run import RunSpec
 from tests.problems.helpers import (
     BY_WRITER,
     DRAWN,

@@ -11,7 +11,7 @@ import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import run_rounds
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from admmbench.study import config
 
 KEPT = Path(__file__).with_name("problems.npz")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from tests.regression.problems import AGENTS, EXACTLY, KEPT, PRIVATE, SOFTMAX, cases, measure
 
 

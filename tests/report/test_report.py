@@ -18,13 +18,13 @@ from admmbench.audit.findings import Audit, Finding, ManyCanaries
 from admmbench.audit.settings import AuditSettings
 from admmbench.claims import claims
 from admmbench.claims.judge import evaluate
-from admmbench.engine.spec import RunSpec
 from admmbench.figures import drawing
 from admmbench.frames.outcomes import Outcome
 from admmbench.inference.contrasts import Decision
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report import rendering, tables
 from admmbench.report.claims import texts
+from admmbench.spec.run import RunSpec
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
 from tests.made import ERRORS, INF, build, totals

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from admmbench.study.address import (
     BENCHMARK,
     CHECKPOINT,

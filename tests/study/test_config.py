@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import scaffold
-from admmbench.engine.spec import RunSpec
 from admmbench.files.core_yaml import parse_words
 from admmbench.jobs import provenance
 from admmbench.privacy import ACCOUNTANTS
+from admmbench.spec.run import RunSpec
 from admmbench.study import config
 from admmbench.study.address import CHECKPOINT
 from admmbench.study.config import ConfigError
@@ -259,10 +259,10 @@ def test_an_exception_of_any_kind_names_the_file(tmp_path, monkeypatch):
     def fail(*given):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(Experiment, "_check_audit", fail)
+    monkeypatch.setattr("admmbench.study.experiment.refuse", fail)
     with pytest.raises(ConfigError, match=r"small\.yaml: ZeroDivisionError: by zero"):
         load(tmp_path)
-    monkeypatch.setattr(Experiment, "_check_audit", lambda self: {}["key"])
+    monkeypatch.setattr("admmbench.study.experiment.refuse", lambda *given: {}["key"])
     with pytest.raises(ConfigError, match=r"small\.yaml: KeyError: 'key'"):
         load(tmp_path)
 
@@ -837,3 +837,47 @@ def test_totals_that_cover_less_than_tuning_are_refused(tmp_path, privacy, tunin
     given = {**GLOBAL, "tuning": tuning, "privacy": privacy}
     with pytest.raises(ConfigError, match=message):
         load(tmp_path, **given)
+
+
+GRID = {
+    "title": "t",
+    "dataset": "digits",
+    "epsilon": [1, 2],
+    "agents": [2, {"scheme": "iid", "agents": 3}],
+    "rounds": [10, 20],
+    "algorithms": [{"name": "objp", "label": "ObjP"}, {"name": "pvp", "label": "PVP", "rounds": 5}],
+}
+
+
+def test_a_setting_may_have_several_values():
+    """Each combination is a method of its own; one that states a single value has this one."""
+    found = config.check_experiment({**GRID, "seeds": 1})
+    assert {(run.label, run.spec.n_agents, run.spec.rounds) for run in found.runs} == {
+        ("ObjP, agents 2, rounds 10", 2, 10),
+        ("ObjP, agents 2, rounds 20", 2, 20),
+        ('ObjP, agents {"scheme": "iid", "agents": 3}, rounds 10', 3, 10),
+        ('ObjP, agents {"scheme": "iid", "agents": 3}, rounds 20', 3, 20),
+        ("PVP, agents 2", 2, 5),
+        ('PVP, agents {"scheme": "iid", "agents": 3}', 3, 5),
+    }
+    assert len(found.runs) == 12
+    again = config.check_experiment(found.model_dump(mode="json"))
+    assert [run.path for run in again.runs] == [run.path for run in found.runs]
+
+
+def test_no_value_among_several_is_refused():
+    with pytest.raises(ConfigError, match="rounds: "):
+        config.check_experiment({**GRID, "rounds": []})
+    with pytest.raises(ConfigError, match=r"rounds: .*greater than or equal to 1"):
+        config.check_experiment({**GRID, "rounds": [10, 0]})
+
+
+def test_a_method_may_change_every_setting():
+    own = {"sensitivity": "global", "dtype": "float64", "privacy": {"noise": "gaussian"}}
+    changed = {"name": "objp", "label": "O", **own, "delta": 1e-5, "evaluate_every": 2}
+    given = {**GRID, "agents": 2, "rounds": 10, "algorithms": [*GRID["algorithms"], changed]}
+    specs = {run.label: run.spec for run in config.check_experiment(given).runs}
+    spec = specs["O"]
+    assert (spec.sensitivity, spec.dtype, spec.delta) == ("global", "float64", 1e-5)
+    assert (spec.privacy.noise, spec.evaluate_every) == ("gaussian", 2)
+    assert (specs["ObjP"].sensitivity, specs["ObjP"].dtype) == ("local", "float32")

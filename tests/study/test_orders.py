@@ -9,7 +9,7 @@ from admmbench.results import statistics
 from admmbench.results.aggregate import with_decision
 from admmbench.study import orders
 from admmbench.study.config import ConfigError, check_experiment, load
-from admmbench.study.experiment import merged
+from admmbench.study.grid import merged
 from tests.studies import write_study
 
 DIGITS = {
@@ -143,5 +143,5 @@ def test_a_record_that_does_not_fit_the_experiment_is_named(tmp_path):
         load({"experiments": ["own"]}, tmp_path / "config")
     assert str(caught.value) == (
         f"{tmp_path / 'config/experiments/own.yaml'} with {record}:\n"
-        "  ordered: unknown label 'PVQ'; did you mean 'PVP'?"
+        "  ordered: unknown label 'PVQ'; did you mean 'PVP'?; rename or remove this entry"
     )

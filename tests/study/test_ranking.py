@@ -8,6 +8,7 @@ import yaml
 
 from admmbench import algorithms, scaffold, simulate
 from admmbench.cli import main
+from admmbench.spec.guarantees import guarantee
 from admmbench.study.config import ConfigError, check_experiment, read
 from admmbench.study.ranking import NAME, Question, experiment
 from admmbench.tuning.settings import apply
@@ -36,7 +37,7 @@ def test_a_question_is_an_experiment_in_a_folder_of_its_own(monkeypatch):
     scaffold.write_experiment(NAME, yaml.safe_dump(content), ROOT)
     monkeypatch.chdir(ROOT)  # where paths of the experiment hold
     found = read().experiments[NAME]
-    assert found.agents == {"scheme": "by", "column": "hospital"}
+    assert found.partition == {"scheme": "by", "column": "hospital"}
     assert found.looks == [3, 6, 12, 24]
     assert {(each.label, each.budget) for each in found.searches.values()} == {
         ("objp, Gaussian", 1),
@@ -48,7 +49,7 @@ def test_a_question_is_an_experiment_in_a_folder_of_its_own(monkeypatch):
     assert specs["dp_gd"].spec.method.sampling == 1
     assert "params.sampling" not in specs["dp_gd"].axes
     assert specs["objp, Gaussian"].spec.release.law == "gaussian"
-    assert all(each.spec.guarantee.kind != "none" for each in specs.values())
+    assert all(guarantee(each.spec).kind != "none" for each in specs.values())
 
 
 def test_all_methods_that_suit_take_part():
@@ -261,7 +262,7 @@ def test_an_experiment_may_leave_its_agents_to_the_data():
         "epsilon": 1,
         "algorithms": [{"name": "objp", "label": "a"}],
     }
-    assert check_experiment({**given, "dataset": TABLE}).agents == {
+    assert check_experiment({**given, "dataset": TABLE}).partition == {
         "scheme": "by",
         "column": "hospital",
     }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from admmbench.engine.spec import RunSpec
 from admmbench.files.core_yaml import inline_yaml, parse_words, parse_yaml
 from admmbench.jobs import fingerprint
+from admmbench.spec.run import RunSpec
 from admmbench.study.config import check_experiment
-from admmbench.study.experiment import Search
+from admmbench.study.grid import Search
 from admmbench.tuning.outdated import outdated
 from admmbench.tuning.settings import Axes, TuningSettings
 from admmbench.validation import checked

@@ -10,7 +10,7 @@ import pytest
 from admmbench import load_dataset, simulate
 from admmbench.datasets import Attribute
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from admmbench.tuning import trials
 from admmbench.tuning.settings import Axis, TuningSettings
 from admmbench.tuning.trials import held_out, tune

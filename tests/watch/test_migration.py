@@ -11,11 +11,11 @@ import yaml
 from admmbench.audit.auditor import audit
 from admmbench.cli import main
 from admmbench.datasets import load_dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.files import sealed_json
 from admmbench.jobs import fingerprint
 from admmbench.jobs.simulate import run_spec
 from admmbench.results import aggregate, reference
+from admmbench.spec.run import RunSpec
 from admmbench.study import config
 from admmbench.tuning import trials
 from admmbench.tuning.settings import dump

@@ -45,11 +45,11 @@ from admmbench.audit.worlds import (
 )
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.threads import workers
 from admmbench.frames.base import Array
 from admmbench.privacy import Ledger, dearest, epsilon_total
+from admmbench.spec.run import RunSpec
 
 Progress = Callable[[int, int], None]
 

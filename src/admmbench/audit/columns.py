@@ -13,9 +13,9 @@ from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings, all_rounds
 from admmbench.audit.worlds import Run, World, play
 from admmbench.datasets import Dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.base import Array
 from admmbench.privacy import dearest
+from admmbench.spec.run import RunSpec
 
 LEVEL, CANARY = "range", "column"
 

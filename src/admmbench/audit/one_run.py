@@ -23,11 +23,11 @@ from admmbench.audit.tapes import SPHERICAL
 from admmbench.audit.worlds import Run, World, play, rows_of_agents
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.frames.base import Array
 from admmbench.privacy import dearest
 from admmbench.problems.rows import BoundRows
+from admmbench.spec.run import RunSpec
 
 LEVEL, CANARY = "one run", "many"
 # Numbers of guesses to choose from; how exact bounds are, and their end.

@@ -10,7 +10,7 @@ from admmbench.validation import Count, Epsilons, Strict, distinct
 
 if TYPE_CHECKING:
     from admmbench.datasets import DatasetInfo
-    from admmbench.engine.spec import RunSpec
+    from admmbench.spec.run import RunSpec
 
 # Bytes of releases that are kept of one seed; and the approximate number of arrays, of the size of all local models,
 # that each run of a pair of worlds keeps of a local update.

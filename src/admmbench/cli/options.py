@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from admmbench.datasets import Dataset
-    from admmbench.engine.spec import RunSpec
+    from admmbench.spec.run import RunSpec
 
 # Columns where the output is no terminal.
 _WIDTH = 120
@@ -122,7 +122,7 @@ def find_overlays(names: Sequence[str]) -> list[Path]:
 
 def run_spec(options: argparse.Namespace) -> RunSpec:
     """Make the run that words ``KEY=VALUE`` state."""
-    from admmbench.engine.spec import RunSpec
+    from admmbench.spec.run import RunSpec
     from admmbench.validation import checked
 
     return checked(RunSpec, parse_words(options.settings), "")

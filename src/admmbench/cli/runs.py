@@ -135,8 +135,8 @@ def _account(options: argparse.Namespace) -> None:
     from admmbench.algorithms import ALIASES
     from admmbench.datasets import load_dataset
     from admmbench.engine.account import Mechanism, Search, of_run
-    from admmbench.engine.spec import RunSpec
     from admmbench.privacy import ACCOUNTANTS
+    from admmbench.spec.run import RunSpec
     from admmbench.validation import checked, unknown
 
     if options.name == "all":
@@ -263,7 +263,7 @@ def _audit(options: argparse.Namespace) -> int:
 def _tune(options: argparse.Namespace) -> None:
     from admmbench.jobs.progress import shown
     from admmbench.results.wording import counted
-    from admmbench.study.experiment import Search
+    from admmbench.study.grid import Search
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
     from admmbench.validation import checked

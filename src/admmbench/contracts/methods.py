@@ -47,6 +47,7 @@ from admmbench.privacy import COMPOSED, Relation, epsilon_total
 from admmbench.problems.base import State
 from admmbench.problems.needs import Need
 from admmbench.results.statistics import after_start
+from admmbench.spec.guarantees import guarantee_with_noise, ledger
 
 _LEARNING_ROUNDS = 60
 # Rounding of single precision: between runs in it, and against double precision.
@@ -312,7 +313,7 @@ def the_total_is_finite_where_there_is_a_guarantee(case: MethodCase) -> None:
         trace = after_start(case.trace(sensitivity=sensitivity))
         ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
         kind = case.method.guarantee(sensitivity).kind
-        worth = case.spec(sensitivity=sensitivity).guarantee_with_noise
+        worth = guarantee_with_noise(case.spec(sensitivity=sensitivity))
         ensure(
             kind == "none" or worth.kind != "none",
             f"with sensitivity: {sensitivity} its guarantee is {kind!r}, but its total is infinite: "
@@ -424,7 +425,7 @@ def the_noise_matches_cost_and_steady(case: MethodCase) -> None:
         spec = case.spec(sensitivity="global", privacy={"relation": relation})
         played = play(spec, case.data, rounds=spec.rounds + case.method.extra_rounds)
         problem = played.federation.problem
-        stated = spec.ledger(problem, played.federation.privacy).epsilon(spec.delta)
+        stated = ledger(spec, problem, played.federation.privacy).epsilon(spec.delta)
         drawn = epsilon_total(played.federation.ledgers, spec.delta)
         ensure(
             math.isclose(stated, drawn, rel_tol=1e-6),

@@ -22,7 +22,6 @@ from admmbench.contracts import ensure
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import Snapshot, assemble
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import Workers, workers
 from admmbench.frames.base import Algorithm, Federation
 from admmbench.jobs.checkpoint import Checkpoint
@@ -31,6 +30,7 @@ from admmbench.jobs.simulate import run_spec
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.base import State
 from admmbench.problems.penalties import PENALTIES
+from admmbench.spec.run import RunSpec
 from admmbench.validation import configured, messages
 
 Array = NDArray[Any]

@@ -15,8 +15,8 @@ from admmbench.frames.linearized import Linearized
 from admmbench.problems.rows import BoundRows, Rows
 
 if TYPE_CHECKING:
-    from admmbench.engine.spec import RunSpec
     from admmbench.frames.local_update import Strategy
+    from admmbench.spec.run import RunSpec
 
 Device = Literal["cpu", "cuda"]
 """What computes a run: a processor, or a GPU."""

@@ -8,10 +8,11 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from admmbench.datasets import Dataset
-from admmbench.engine.spec import RunSpec
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
 from admmbench.privacy.curves import Curve, curve
 from admmbench.privacy.selection import SHAPES, Covers, covering, selected
+from admmbench.spec import guarantees
+from admmbench.spec.run import RunSpec
 from admmbench.validation import Count, Number, Strict
 
 Positive = Annotated[Number, Field(gt=0)]
@@ -53,8 +54,8 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
     accounts = []
     for part in spec.parts:
         problem = bind(part, dataset)
-        budget = part.budget(problem)
-        ledger = part.ledger(problem, budget)
+        budget = guarantees.budget(part, problem)
+        ledger = guarantees.ledger(part, problem, budget)
         accounts.append(Account(f"epsilon {budget.epsilon:.4g}", ledger, part.delta))
     return max(accounts, key=lambda each: each.total) if len(accounts) > 1 else accounts[0]
 

@@ -14,8 +14,10 @@ from pydantic import ValidationError
 from admmbench import algorithms
 from admmbench.datasets import load_dataset
 from admmbench.engine.account import of_run
-from admmbench.engine.spec import NoiseSettings, RunSpec
 from admmbench.privacy import Relation, Unit
+from admmbench.spec import guarantees
+from admmbench.spec.fields import PrivacySettings
+from admmbench.spec.run import RunSpec
 
 SAMPLED: Mapping[str, Mapping[str, Any]] = {
     "no": {},
@@ -65,7 +67,7 @@ class Combination:
 
 def combinations() -> Iterator[Combination]:
     """Give every combination of every built-in method over rows that declares noise."""
-    trusts = get_args(NoiseSettings.model_fields["trust"].annotation)
+    trusts = get_args(PrivacySettings.model_fields["trust"].annotation)
     for method in algorithms.list_algorithms():
         cls = algorithms.resolve(method)
         if cls.release is None or "rows" not in cls.sharing:
@@ -95,7 +97,7 @@ def _combination(
     except ValidationError as error:
         (first, *_) = error.errors()
         return Combination(*of, None, str(first.get("ctx", {}).get("error", first["msg"])))
-    return Combination(*of, (total, spec.guarantee.kind))
+    return Combination(*of, (total, guarantees.guarantee(spec).kind))
 
 
 def markdown() -> str:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from admmbench import partition, plugins, privacy
 from admmbench.datasets import Dataset
 from admmbench.device import Device, on_device
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Workers, block_size, workers
 from admmbench.engine.trace import Trace
@@ -26,6 +25,8 @@ from admmbench.frames.projected import Projected
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows
+from admmbench.spec import guarantees
+from admmbench.spec.run import RunSpec
 
 Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
@@ -232,7 +233,7 @@ def assemble(
         size = problem.n_agents
     # An absent agent counts, so that neighbours have the same blocks.
     size = size or block_size(problem if absent is None else bind(spec, dataset))
-    budget = spec.budget(problem)
+    budget = guarantees.budget(spec, problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))
@@ -262,7 +263,7 @@ def bind(spec: RunSpec, dataset: Dataset, absent: int | None = None) -> BoundPro
             shares[absent] = [(seeds, slice(0, 0)) for seeds, _ in shares[absent]]
             split = split._replace(shares=shares)
     # Where a total is guaranteed, rounding errors must not tell what noise hides.
-    released = None if spec.guarantee.kind == "none" else "float64"
+    released = None if guarantees.guarantee(spec).kind == "none" else "float64"
     given = len(spec.seeds), spec.sensitivity, spec.dtype, released, spec.privacy.unit
     return spec.as_problem.bind(split, *given)
 
@@ -391,7 +392,9 @@ def _check_total(t: int, spec: RunSpec, federation: AnyFederation) -> None:
     asked, costs = spec.privacy.total, {each.spending(): each for each in federation.ledgers}
     if asked is None:
         return
-    found = max((spec.covered(each, spec.delta) for each in costs.values()), default=0.0)
+    found = max(
+        (guarantees.covered(spec, each, spec.delta) for each in costs.values()), default=0.0
+    )
     if not found <= asked * (1 + _ROUNDING):
         raise ValueError(
             f"privacy.total: asked for {asked:g}, but after round {t} the ledger has {found:.4g}: the noise of "
@@ -452,7 +455,7 @@ def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
     found = dict.fromkeys([*names, "epsilon_total"], math.inf)
     if all(ledgers := federation.ledgers):
         # The least total takes longest where every round costs something else, which nothing is guaranteed of.
-        names |= {"epsilon_total": None} if spec.guarantee.kind != "none" else {}
+        names |= {"epsilon_total": None} if guarantees.guarantee(spec).kind != "none" else {}
         for variable, name in names.items():
             found[variable] = privacy.epsilon_total(ledgers, spec.delta, name)
     return found

@@ -9,9 +9,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import COMMENTS, Variables
 from admmbench.frames.outcomes import SUCCESSFUL, Outcome
+from admmbench.spec import guarantees
+from admmbench.spec.run import RunSpec
 
 
 class Trace:
@@ -175,7 +176,7 @@ def status_attrs() -> dict[str, Any]:
 
 def _worth(spec: RunSpec) -> dict[str, str]:
     """Return what the total is worth, in keys: between which data sets, against whom, on which conditions."""
-    guarantee = spec.guarantee
+    guarantee = guarantees.guarantee(spec)
     return {
         "guarantee": guarantee.kind,
         "conditions": " ".join(guarantee.keys),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.base import UNIT_OF_LOSS
+from admmbench.spec.run import RunSpec
 
 Variables = dict[str, tuple[tuple[str, ...], str, str]]
 """name: (dims, units, long name)"""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from admmbench.device import Device
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import BLOCK_BYTES
+from admmbench.spec.run import RunSpec
 
 # On a cluster a job also carries the Snakemake processes that start it.
 _INTERPRETER_MB = 1000

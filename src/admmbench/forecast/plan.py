@@ -13,7 +13,6 @@ from rich.table import Table
 from admmbench import datasets
 from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
 from admmbench.device import Device, chosen
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast.cost import (
     GPU,
@@ -26,6 +25,7 @@ from admmbench.forecast.cost import (
 )
 from admmbench.forecast.timing import Speeds
 from admmbench.jobs.progress import duration
+from admmbench.spec.run import RunSpec
 from admmbench.study.address import rule_name
 from admmbench.study.config import AUDITS, Study
 from admmbench.study.runs import Run

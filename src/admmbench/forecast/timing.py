@@ -13,10 +13,10 @@ import numpy as np
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.device import chosen
 from admmbench.engine.rounds import AlgorithmError, run_rounds
-from admmbench.engine.spec import RunSpec
 from admmbench.files.cache import Cache
 from admmbench.forecast.cost import LIMITS, Machine, estimate, rounds_seconds, work
 from admmbench.jobs import fingerprint, provenance
+from admmbench.spec.run import RunSpec
 from admmbench.study.address import BENCHMARK, dataset_folder
 from admmbench.study.config import Study
 from admmbench.study.runs import Run

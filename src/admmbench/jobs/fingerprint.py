@@ -19,9 +19,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from admmbench import algorithms, datasets, plugins
-from admmbench.engine.spec import RunSpec
 from admmbench.files import hash_file
 from admmbench.files.cache import Cache
+from admmbench.spec.run import RunSpec
 
 _PACKAGE = "admmbench"
 _API = f"{_PACKAGE}.api"

@@ -15,11 +15,11 @@ from admmbench import files
 from admmbench.datasets import Dataset
 from admmbench.device import Device
 from admmbench.engine.rounds import Progress
-from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.simulate import run_spec
+from admmbench.spec.run import RunSpec
 
 CHECKPOINT_MINUTES = 5.0
 

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_info
 
 from admmbench.datasets import Dataset
 from admmbench.device import Device
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
+from admmbench.spec.run import RunSpec
 
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 

@@ -13,9 +13,10 @@ from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset, u
 from admmbench.device import Device
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
-from admmbench.engine.spec import SEEDS, RunSpec
 from admmbench.jobs import provenance
 from admmbench.jobs.checkpoint import Checkpoint
+from admmbench.spec.fields import SEEDS
+from admmbench.spec.run import RunSpec
 from admmbench.validation import Whole, checked, one_of
 
 _log = logging.getLogger(__name__)

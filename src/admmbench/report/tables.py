@@ -18,6 +18,7 @@ from admmbench.results import statistics, wording
 from admmbench.results.reference import marked
 from admmbench.results.who_wins import standings
 from admmbench.results.wording import at, best_constant, data_of, given, in_unit, number, proper
+from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
@@ -339,7 +340,7 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
                 run.label,
                 stated(run.spec.stated_budget),
                 *("–" if value is None else number(value) for value in values),
-                run.spec.guarantee.kind,
+                guarantees.guarantee(run.spec).kind,
                 words,
             ]
             for values, words in told

@@ -16,10 +16,12 @@ from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
 from admmbench.results.wording import each_once
+from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
     # A type alone: another look of a figure, which the configuration reaches, makes no other results.
-    from admmbench.study.experiment import Experiment, Method
+    from admmbench.study.experiment import Experiment
+    from admmbench.study.grid import Method
     from admmbench.study.runs import Run
 
 # Facts that all runs of an experiment share, copied from them.
@@ -183,7 +185,7 @@ def _described(
         "problem": in_common([trace.attrs["problem"] for trace in firsts]),
         "rounds": max(trace.attrs["rounds"] for trace in firsts),
         "evaluate_every": experiment.evaluate_every,
-        "partition": json.dumps(experiment.agents),
+        "partition": json.dumps(experiment.partition),
         "relation": experiment.privacy.relation,
     }
     return with_decision(joined, experiment)
@@ -295,7 +297,7 @@ def _coordinates(
         ),
         "guarantee": _coordinate(
             "what the composed privacy loss is worth",
-            [spec.guarantee_with_noise.kind for spec in specs],
+            [guarantees.guarantee_with_noise(spec).kind for spec in specs],
         ),
         "family": _coordinate(
             "mechanism that methods share", [spec.method.family for spec in specs]
@@ -309,7 +311,7 @@ def _coordinates(
         ),
         "caveats": _coordinate(
             "what readers should know, keys with their values, as JSON",
-            [_json(spec.caveats) for spec in specs],
+            [_json(guarantees.caveats(spec)) for spec in specs],
         ),
         "fingerprint": _coordinate("code of the runs", map(fingerprint.of_run, specs)),
         "rounds": _coordinate(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from admmbench import datasets
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 
 # A run's files in its folder, as the rules write them: result, messages, seconds that it took, state.
 RESULT, LOG, BENCHMARK, CHECKPOINT = (

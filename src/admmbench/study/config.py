@@ -23,7 +23,8 @@ from admmbench.figures.look import Look
 from admmbench.files import read_sealed, sealed_json
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
-from admmbench.study.experiment import Experiment, merged
+from admmbench.study.experiment import Experiment
+from admmbench.study.grid import merged
 from admmbench.study.runs import Run
 from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
 

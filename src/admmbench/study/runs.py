@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from admmbench.engine.spec import RunSpec
+from admmbench.spec.run import RunSpec
 from admmbench.study.address import CHECKPOINT, RESULT, Address
 
 
@@ -20,7 +20,7 @@ class Run:
     label
         How the experiment calls the method.
     spec
-        What is computed, every setting spelt out, see `admmbench.engine.spec.RunSpec.complete`.
+        What is computed, every setting spelt out, see `admmbench.spec.run.RunSpec.complete`.
     """
 
     label: str

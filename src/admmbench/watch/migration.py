@@ -35,7 +35,8 @@ from admmbench.jobs.seal import StaleResultError
 from admmbench.jobs.simulate import run_spec
 from admmbench.results import aggregate, reference
 from admmbench.study.config import AUDITS, MANIFEST, TUNED, TUNING, Study, load, read_mapping
-from admmbench.study.experiment import Experiment, Search
+from admmbench.study.experiment import Experiment
+from admmbench.study.grid import Search
 from admmbench.study.housekeeping import refuse_busy
 from admmbench.study.runs import Run
 from admmbench.tuning import trials

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint, seal
+from admmbench.spec.run import RunSpec
 from admmbench.study.config import AUDITS, TUNING, Study
 from admmbench.watch import damage
 

@@ -24,7 +24,7 @@ from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
 from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
-from admmbench.study.experiment import merged
+from admmbench.study.grid import merged
 from admmbench.validation import meant
 from admmbench.watch.logger import HOUR
 

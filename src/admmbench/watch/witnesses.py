@@ -20,9 +20,9 @@ import numpy as np
 import xarray as xr
 
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
 from admmbench.results.file_differences import FLIPPED, rounding
+from admmbench.spec.run import RunSpec
 
 if TYPE_CHECKING:
     from rich.table import Table

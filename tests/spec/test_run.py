@@ -1,4 +1,4 @@
-"""Arguments: what is refused, and how it is said."""
+"""Arguments of a run: what they may be, and how a wrong one is refused."""
 
 import itertools
 import json
@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
-from admmbench.engine.spec import RunSpec
 from admmbench.files.core_yaml import parse_words
+from admmbench.spec.run import RunSpec
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What a run is: its settings, what follows from them, and what is refused."""

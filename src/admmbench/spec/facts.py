@@ -1,0 +1,195 @@
+"""What follows from the settings of a run, without a look at any record."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+from pydantic import ConfigDict, ValidationError
+
+from admmbench import algorithms, datasets, partition, plugins, problems
+from admmbench.frames.base import Algorithm
+from admmbench.privacy import ACCOUNTANTS, Accountant, Neighbours, Release, delta_warning
+from admmbench.spec.fields import SEEDS, PrivacySettings, Seeds, Settings
+from admmbench.validation import Epsilon, configured, messages
+
+
+class MethodError(ValueError):
+    """The method is at fault, or a parameter of it."""
+
+
+@contextlib.contextmanager
+def about_the_method(where: str = "") -> Iterator[None]:
+    """Make errors those of the method, with a key before their text."""
+    try:
+        yield
+    except MethodError:
+        raise
+    except ValueError as error:
+        raise MethodError(f"{where}{error}") from None
+
+
+class PrivacyOfRun(PrivacySettings):
+    """What the total of a run is about, and the total, where noise is solved for."""
+
+    total: Epsilon | None = None
+    """Budget of the whole run, instead of epsilon."""
+
+
+class Facts(Settings):
+    """The settings of a run, and what follows from them."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    dataset: str | dict[str, Any] | datasets.Dataset
+    """Name, name and settings, or what `load_dataset` returns."""
+    algorithm: str
+    """Name of the method, or the path of a plug-in ending in .py."""
+    epsilon: Epsilon = math.inf
+    """Budget of one iteration; .inf adds no noise."""
+    privacy: PrivacyOfRun = PrivacyOfRun()
+    seeds: Seeds = tuple(range(SEEDS))
+    """Number n of seeds, for 0 to n - 1, or a list of seeds, or text such as 0-9."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names or paths of the method, and of a loss that is asked for."""
+        stated = self.problem.get("loss") if isinstance(self.problem, Mapping) else self.problem
+        loss = stated.get("name") if isinstance(stated, Mapping) else stated
+        return [self.algorithm, *([loss] if isinstance(loss, str) else [])]
+
+    @property
+    def definitions(self) -> str:
+        """Name method, data set and loss by their content."""
+        data = datasets.find_module(str(datasets.normalize(self.dataset)["name"]))
+        modules = algorithms.find_module(self.algorithm), data, sys.modules[self.as_problem.module]
+        method, records, loss = map(plugins.identity, modules)
+        if datasets.identity(self.dataset) != datasets.normalize(self.dataset):
+            records += f"-{datasets.key(self.dataset)[:8]}"
+        return f"{method} on {records}, {loss}"
+
+    @cached_property
+    def info(self) -> datasets.DatasetInfo:
+        """Return the static facts of the data set."""
+        return datasets.describe(self.dataset)
+
+    @cached_property
+    def definition(self) -> type[Algorithm[Any, Any]]:
+        """Return the class of the method."""
+        with about_the_method():
+            return algorithms.resolve(self.algorithm)
+
+    @cached_property
+    def method(self) -> Algorithm[Any, Any]:
+        """Return the method with its parameters."""
+        given, own = {**self.params, "variant": self.variant}, f"algorithm {self.algorithm}"
+        with about_the_method():
+            return configured(self.definition, given, "params", own)
+
+    @cached_property
+    def scheme(self) -> partition.Partition:
+        """Return the partition that ``agents`` states, or that of the data set."""
+        if self.agents is None:
+            return partition.usual(self.info)
+        try:
+            return partition.as_partition(self.agents)
+        except ValidationError as error:
+            raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
+
+    @cached_property
+    def n_agents(self) -> int:
+        """Return the number of agents; ValueError if the data set cannot serve them."""
+        return self.scheme.n_agents(self.info)
+
+    @property
+    def n_features(self) -> int:
+        """Return the number of features that the partition uses."""
+        return self.scheme.n_features(self.info)
+
+    @cached_property
+    def as_problem(self) -> problems.AnyProblem:
+        """Return the problem with its parameters; the partition says what is shared out."""
+        stated = self.problem or self.info.default_problem
+        return problems.as_problem(stated, self.scheme.sharing).completed(self.info)
+
+    @property
+    def release(self) -> Release | None:
+        """Return what the method releases, with the law that is asked for."""
+        release = self.method.release
+        return release and release.under(self.privacy.noise)
+
+    @property
+    def participation(self) -> float:
+        """Return the probability that an agent takes part in a round."""
+        cohort = self.privacy.cohort
+        return cohort / self.n_agents if cohort else self.privacy.participation
+
+    @property
+    def sampling(self) -> float:
+        """Return the probability that what a total protects takes part in a round."""
+        return self.method.sampling * self.participation
+
+    @property
+    def stated_budget(self) -> float:
+        """Return the budget that a user stated: of the whole run, or of one release."""
+        return self.epsilon if self.privacy.total is None else self.privacy.total
+
+    @property
+    def private(self) -> bool:
+        """Tell whether noise is added at all."""
+        return math.isfinite(self.stated_budget)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Return how neighbouring data sets differ."""
+        if self.release is None:
+            return Neighbours()
+        return self.release.neighbours(self.privacy.relation, self.privacy.unit)
+
+    @property
+    def delta_warning(self) -> str:
+        """Return why totals at this delta say little; empty if it is small enough, or totals are not of records."""
+        if not self.private:
+            return ""
+        match self.neighbours.unit:
+            case "record":
+                return delta_warning(self.delta, self.scheme.n_train(self.info))
+            case "agent":
+                return delta_warning(self.delta, self.n_agents, "agent")
+        return ""
+
+    @property
+    def composed_by(self) -> list[Accountant]:
+        """Return the accountants whose totals the trace holds."""
+        usual = [each.name for each in ACCOUNTANTS.values() if each.usual]
+        return [ACCOUNTANTS[name] for name in self.accountants or usual]
+
+    def at(self, budget: float) -> Self:
+        """Return the run with another budget, of the same kind."""
+        if self.privacy.total is None:
+            return self.model_copy(update={"epsilon": budget})
+        privacy = self.privacy.model_copy(update={"total": budget})
+        return self.model_copy(update={"privacy": privacy})
+
+    @property
+    def computed(self) -> Self:
+        """Return the run that is computed: of the first seed, if nothing is drawn and so all seeds have its values.
+
+        A method with noise may add some whatever the budget is.
+        """
+        method = self.method
+        drawn = self.scheme.shuffled or self.info.drawn or method.draws or self.sampling < 1
+        if drawn or method.release is not None or len(self.seeds) == 1:
+            return self
+        return self.model_copy(update={"seeds": self.seeds[:1]})
+
+    @property
+    def parts(self) -> list[Self]:
+        """Return what is computed together: all seeds, or each alone if they give agents other numbers of records."""
+        if not self.scheme.uneven:
+            return [self]
+        return [self.model_copy(update={"seeds": (seed,)}) for seed in self.seeds]

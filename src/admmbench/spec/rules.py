@@ -1,0 +1,308 @@
+"""What is refused, as a list of rules: when, why, and what to do instead."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from admmbench.privacy.samplers import LEAST
+from admmbench.problems.rows import Rows
+from admmbench.spec.facts import Facts, MethodError
+from admmbench.spec.guarantees import guarantee_with_noise
+
+T = TypeVar("T", contravariant=True)
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Rule(Generic[T]):
+    """A reason to refuse what somebody stated.
+
+    Attributes
+    ----------
+    name
+        What must hold, for tests and readers.
+    when
+        Refuses by returning what is wrong, or true.
+    message
+        Key, value and reason: ``{0}`` stands for what was stated, ``{1}`` for what is wrong.
+    fix
+        What to write instead.
+    of_method
+        Whether the method is at fault.
+    """
+
+    name: str
+    when: Callable[[T], object]
+    message: str
+    fix: str
+    of_method: bool = False
+
+
+def refuse(stated: S, rules: Iterable[Rule[S]]) -> None:
+    """Raise ValueError for the first rule that refuses what was stated, or `MethodError` if the method is at fault."""
+    for rule in rules:
+        if wrong := rule.when(stated):
+            error = MethodError if rule.of_method else ValueError
+            raise error(f"{rule.message.format(stated, wrong)}; {rule.fix}")
+
+
+def _lacking(run: Facts) -> str:
+    """The first package of the method that is not installed: a run is as old as the packages that compute it."""
+    for name in run.method.packages:
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return name
+    return ""
+
+
+def _by_chance(run: Facts) -> str:
+    """Key and value of what decides who takes part in a round, if chance does."""
+    if run.privacy.cohort:
+        return f"privacy.cohort: {run.privacy.cohort}"
+    part = run.privacy.participation
+    return f"privacy.participation: {part:g}" if part < 1 else ""
+
+
+def _whole_agents(run: Facts) -> bool:
+    return run.privacy.unit == "agent" and run.release is not None
+
+
+def _by_records(run: Facts) -> bool:
+    return isinstance(run.as_problem, Rows) and run.as_problem.average == "records"
+
+
+def _summed(run: Facts) -> bool:
+    return run.privacy.trust == "secure_sum" and run.release is not None
+
+
+def _not_normal_rows(run: Facts) -> bool:
+    release = run.release
+    return release is not None and (run.as_problem.sharing != "rows" or release.law != "gaussian")
+
+
+def _worthless(run: Facts) -> str:
+    """Why a finite total that is asked for is guaranteed by nothing; empty if it is not so."""
+    if math.isinf(run.privacy.total or math.inf):
+        return ""
+    found = guarantee_with_noise(run)
+    return found.conditions if found.kind == "none" else ""
+
+
+OF_SETTINGS: list[Rule[Facts]] = [
+    Rule(
+        "evaluations within the rounds",
+        lambda run: run.evaluate_every > run.rounds,
+        "evaluate_every: expected at most the number of rounds, {0.rounds}, got {0.evaluate_every}",
+        "evaluate more often, or make more rounds",
+    ),
+    Rule(
+        "a variant that the method has",
+        lambda run: run.variant not in run.definition.variants,
+        "variant: {0.algorithm} has no authors' code to follow",
+        "leave variant out, or set variant: paper",
+        of_method=True,
+    ),
+    Rule(
+        "variant beside params",
+        lambda run: "variant" in run.params,
+        "params.variant: variant is no parameter",
+        "write it beside params",
+        of_method=True,
+    ),
+    Rule(
+        "trials where a search is covered",
+        lambda run: (run.privacy.covers == "run") != (run.privacy.trials is None),
+        "privacy.trials: they are stated where privacy.covers is every_trial or best_trial, and only there",
+        "state both, or neither",
+    ),
+    Rule(
+        "covers with a total",
+        lambda run: run.privacy.covers != "run" and run.privacy.total is None,
+        "privacy.covers: says what privacy.total is of, which is not given",
+        "state privacy.total, or leave covers out",
+    ),
+    Rule(
+        "one kind of budget",
+        lambda run: run.privacy.total is not None and math.isfinite(run.epsilon),
+        "epsilon: privacy.total is given too, from which it follows",
+        "give one of them",
+    ),
+]
+"""What is refused for the settings alone."""
+
+OF_SHARING: list[Rule[Facts]] = [
+    Rule(
+        "a set that the method keeps to",
+        lambda run: getattr(run.as_problem, "feasible", None) and not run.method.keeps_feasible,
+        "problem.feasible: {0.algorithm} does not keep its models in a set",
+        "leave feasible out, or use a method of consensus ADMM, such as objp",
+        of_method=True,
+    ),
+    Rule(
+        "constraints that the method takes",
+        lambda run: "constrained" == run.as_problem.sharing not in run.method.sharing,
+        "algorithm: {0.algorithm} minimises without constraints, the problem has some",
+        "prox_al takes them",
+        of_method=True,
+    ),
+    Rule(
+        "constraints that the method needs",
+        lambda run: run.method.sharing == ("constrained",) != (run.as_problem.sharing,),
+        "algorithm: {0.algorithm} takes problems that state an objective or constraints",
+        "state them, or use a data set such as synthetic_qp",
+        of_method=True,
+    ),
+    Rule(
+        "shared rows or columns that the method takes",
+        lambda run: (
+            run.as_problem.sharing not in run.method.sharing and " or ".join(run.method.sharing)
+        ),
+        "algorithm: {0.algorithm} works on shared {1}, the partition gives agents {0.as_problem.sharing}",
+        "use another method, or state agents otherwise",
+        of_method=True,
+    ),
+    Rule(
+        "packages of the method",
+        _lacking,
+        "algorithm: {0.algorithm} needs the package {1!r}",
+        "install it with pip",
+        of_method=True,
+    ),
+]
+"""What is refused as problem, partition and method do not suit each other."""
+
+OF_PRIVACY: list[Rule[Facts]] = [
+    Rule(
+        "one round of methods that need no more",
+        lambda run: run.method.one_shot and run.rounds > 1,
+        "rounds: {0.algorithm} does all in one round, got {0.rounds}",
+        "set rounds: 1",
+    ),
+    Rule(
+        "samples that are ever drawn",
+        lambda run: run.method.sampling < LEAST,
+        "params.sampling: {0.method.sampling:g} is below 2^-32, the smallest probability that samples are drawn with: "
+        "nobody would ever take part",
+        f"use {LEAST:.2g} or more",
+    ),
+    Rule(
+        "agents that ever take part",
+        lambda run: run.privacy.participation < LEAST,
+        "privacy.participation: {0.privacy.participation:g} is below 2^-32, the smallest probability that samples are "
+        "drawn with: nobody would ever take part",
+        f"use {LEAST:.2g} or more",
+    ),
+    Rule(
+        "agents by chance in a secure sum",
+        lambda run: run.privacy.trust != "secure_sum" and _by_chance(run),
+        "{1} needs trust: secure_sum, as a server that sees messages sees who takes part",
+        "set it, or let all agents take part",
+    ),
+    Rule(
+        "agents by chance as the unit of privacy",
+        lambda run: run.privacy.unit != "agent" and _by_chance(run),
+        "{1} needs unit: agent, as all records of an agent take part together, so that whether they do tells more than "
+        "one record",
+        "set it, or let all agents take part",
+    ),
+    Rule(
+        "a cohort or coins",
+        lambda run: run.privacy.cohort and run.privacy.participation < 1,
+        "privacy.cohort: {0.privacy.cohort} does not go with privacy.participation",
+        "state one of them",
+    ),
+    Rule(
+        "a cohort of the agents there are",
+        lambda run: (run.privacy.cohort or 0) > run.n_agents,
+        "privacy.cohort: {0.privacy.cohort} is more than the {0.n_agents} agents there are",
+        "state fewer",
+    ),
+    Rule(
+        "a cohort in which agents are replaced",
+        lambda run: run.privacy.cohort and run.privacy.relation != "replace",
+        "privacy.cohort: {0.privacy.cohort} needs relation: replace: an agent takes the place of another in the "
+        "cohort, so that its message is not compared with nothing",
+        "set it, or use participation",
+    ),
+    Rule(
+        "a cohort whose agents keep nothing",
+        lambda run: run.privacy.cohort and run.method.private_state,
+        "privacy.cohort: {0.privacy.cohort} does not suit {0.algorithm}: what its agents keep depends on who took part "
+        "before, and all of them depend on one agent then, so that nothing is proved",
+        "use participation, or dp_fedavg",
+        of_method=True,
+    ),
+    Rule(
+        "whole agents behind bounded messages",
+        lambda run: _whole_agents(run) and run.method.record_alone,
+        "privacy.unit: agent does not suit {0.algorithm}: {1}",
+        "use unit: record, or a method whose messages are bounded, such as dp_fedavg",
+        of_method=True,
+    ),
+    Rule(
+        "whole agents of equal weight",
+        lambda run: _whole_agents(run) and _by_records(run),
+        "privacy.unit: agent does not go with problem.average: records, as the weights of agents would tell how many "
+        "records each has",
+        "set problem.average: agents",
+    ),
+    Rule(
+        "whole agents without samples",
+        lambda run: _whole_agents(run) and run.method.sampling < 1,
+        "privacy.unit: agent does not go with params.sampling {0.method.sampling:g}: a sample of its records hides no "
+        "agent",
+        "set sampling: 1",
+        of_method=True,
+    ),
+    Rule(
+        "a secure sum of what all agents know",
+        lambda run: _summed(run) and not run.method.sums_only,
+        "privacy.trust: secure_sum does not suit {0.algorithm}: its agents compute at models of their own, which "
+        "depend on their own noise, so that the noise of others adds nothing that is proved",
+        "use trust: agents, or dpsgd",
+        of_method=True,
+    ),
+    Rule(
+        "a secure sum of normal noise",
+        lambda run: _summed(run) and _not_normal_rows(run),
+        "privacy.trust: secure_sum does not suit {0.algorithm}: only normal noise on shared rows adds up",
+        "use trust: agents",
+        of_method=True,
+    ),
+    Rule(
+        "a secure sum with one scale of noise",
+        lambda run: _summed(run) and run.sensitivity != "global",
+        "privacy.trust: secure_sum needs sensitivity: global, as agents scale their noise alike",
+        "set it, or use trust: agents",
+    ),
+    Rule(
+        "a total of what has noise",
+        lambda run: run.method.release is None and _worthless(run),
+        "privacy.total: {0.algorithm} sends everything without noise, so only .inf is possible",
+        "set it, or use a method with noise",
+        of_method=True,
+    ),
+    Rule(
+        "a total of the worst case",
+        lambda run: (
+            run.sensitivity == "local"
+            and _worthless(run)
+            and run.method.guarantee("global").kind != "none"
+        ),
+        "privacy.total: needs sensitivity: global, as nothing is guaranteed with local sensitivity",
+        "set it, or state epsilon",
+    ),
+    Rule(
+        "a total with a guarantee",
+        _worthless,
+        "privacy.total: {0.algorithm} guarantees nothing: {1}",
+        "state epsilon, or use another method",
+        of_method=True,
+    ),
+]
+"""What is refused for rounds, noise and totals of a method that is known."""

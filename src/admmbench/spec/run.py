@@ -1,0 +1,82 @@
+"""A run: the arguments of `simulate`, checked and complete."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import field_serializer, model_validator
+
+from admmbench import algorithms, datasets, plugins
+from admmbench.files.core_yaml import inline_yaml
+from admmbench.problems.needs import require
+from admmbench.problems.rows import Rows
+from admmbench.spec.facts import Facts, about_the_method
+from admmbench.spec.rules import OF_PRIVACY, OF_SETTINGS, OF_SHARING, refuse
+from admmbench.validation import adapter
+
+
+class RunSpec(Facts):
+    """A run, specified by the arguments of `admmbench.simulate` that decide the numbers; see there."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_name(cls, values: Any) -> Any:
+        """Take another name of a method for what it stands for, so that its runs are shared."""
+        return algorithms.unalias(values, "algorithm")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Resolve every name and refuse what cannot run, without touching data but a user's own."""
+        with plugins.answerable(*self.names):
+            if isinstance(self.dataset, datasets.Dataset):
+                datasets.check_dataset(self.dataset)
+            refuse(self, OF_SETTINGS)
+            _ = self.n_agents
+            self.as_problem.check(self.info)
+            refuse(self, OF_SHARING)
+            self._check_records()
+            with about_the_method("algorithm: "):
+                require(self.algorithm, self.method.needs, self.as_problem)
+            with about_the_method("params."):
+                self.method.check(self.as_problem, self.n_agents)
+            with about_the_method("privacy.noise: "):
+                _ = self.release
+            refuse(self, OF_PRIVACY)
+        return self
+
+    def _check_records(self) -> None:
+        """Refuse records without the bounds that noise for the worst case follows from."""
+        problem = self.as_problem
+        if not isinstance(problem, Rows):
+            return
+        if self.sensitivity == "global":
+            problem.check_worst_case(self.info)
+        elif self.private and self.method.guarantee("local").kind != "none":
+            # Its noise is for the worst case, whatever is asked for.
+            problem.check_worst_case(self.info, f"variant: {self.variant} of {self.algorithm}")
+
+    @field_serializer("seeds")
+    def _seeds_as_text(self, seeds: tuple[int, ...]) -> str | list[int]:
+        if all(seed == seeds[0] + place for place, seed in enumerate(seeds)):
+            return f"{seeds[0]}-{seeds[-1]}"
+        return list(seeds)
+
+    def complete(self) -> dict[str, Any]:
+        """Return every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
+        params = adapter(type(self.method)).dump_python(self.method, exclude={"variant"})
+        return {
+            **{name: getattr(self, name) for name in type(self).model_fields},
+            "dataset": datasets.normalize(self.dataset),
+            "params": params,
+            "problem": self.as_problem.describe(),
+            "agents": self.scheme.model_dump(),
+            "privacy": self.privacy.model_dump(),
+            "seeds": list(self.seeds),
+            "accountants": [each.name for each in self.composed_by],
+        }
+
+    def arguments(self) -> list[str]:
+        """Return the ``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        first = {key: values.pop(key) for key in ("dataset", "algorithm")}
+        return [f"{key}={inline_yaml(value)}" for key, value in (first | values).items()]

@@ -1,0 +1,252 @@
+"""What is refused of an experiment, as a list of rules: see `admmbench.spec.rules`."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from admmbench.spec.fields import MOST_SEEDS
+from admmbench.spec.rules import Rule
+from admmbench.study.grid import Grid
+from admmbench.study.runs import Run
+from admmbench.validation import unknown
+
+
+def twice(names: Iterable[str]) -> str:
+    """Return a name that is there twice, or that looks as another one; empty if there is none."""
+    first: dict[str, str] = {}
+    for name in names:
+        shown = unicodedata.normalize("NFC", " ".join(name.split()))
+        if shown in first:
+            return first[shown]
+        first[shown] = name
+    return ""
+
+
+def _labels(grid: Grid) -> list[str]:
+    return [method.label for method in grid.algorithms]
+
+
+def _no_label(grid: Grid, names: Iterable[str]) -> str:
+    """Word a message about the first name that is no label; empty if all are."""
+    labels = _labels(grid)
+    return next((unknown("label", name, labels) for name in names if name not in labels), "")
+
+
+def _uneven_blocks(grid: Grid) -> bool:
+    return bool(grid.seed_blocks and grid.seeds and sum(grid.seed_blocks) != len(grid.seeds))
+
+
+def _gap(grid: Grid) -> tuple[int, list[int]] | None:
+    """The first stated block whose seeds do not follow one another, and its number."""
+    stated = enumerate(grid.blocks if grid.seed_blocks else [])
+    return next(((n, [*b]) for n, b in stated if b[-1] - b[0] >= len(b)), None)
+
+
+def _not_ordered(grid: Grid) -> str:
+    """The first number of seeds that was ordered and is not that of an interim analysis."""
+    for label, own in grid.ordered.items():
+        for budget, n in own.items():
+            if n not in (grid.looks or []):
+                return f"{label}.{budget:g}: {n}"
+    return ""
+
+
+def _not_offered(grid: Grid) -> str:
+    """The first budget at which methods should be attacked, and are not run."""
+    offered = {budget for _, budget in grid.grid}
+    wanted = enumerate((grid.audit and grid.audit.budgets) or [])
+    return next((f"{number}: {budget:g}" for number, budget in wanted if budget not in offered), "")
+
+
+def _tuned(grid: Grid) -> str:
+    """Number of the first method that is tuned, as text."""
+    return next((str(n) for n, method in enumerate(grid.algorithms) if method.tune), "")
+
+
+def _settings_of_nobody(grid: Grid) -> str:
+    """Word a message about settings of no method; a label may have changed since a search."""
+    searched = (label for label, own in grid.tuned.items() if any(c.space for c in own.values()))
+    return _no_label(grid, grid.tuned.keys() - {*searched, *_labels(grid)})
+
+
+def _seeds_of_both(grid: Grid) -> list[int]:
+    tuning = grid.tuning
+    return sorted({seed for b in grid.blocks for seed in b} & set(tuning.seeds if tuning else ()))
+
+
+def _searching(grid: Grid) -> list[str]:
+    """What totals cover, other than the run alone."""
+    return sorted({grid.covers(method) for method in grid.algorithms} - {"run"})
+
+
+def _too_few_trials(grid: Grid) -> bool:
+    """Whether fewer trials are stated than a search may make."""
+    if grid.tuning is None or grid.privacy.trials is None:
+        return False
+    return bool(_searching(grid)) and grid.privacy.trials < grid.tuning.most
+
+
+def _same(grid: Grid) -> tuple[str, str] | None:
+    """Labels of the first two methods that are one. Tuning may make one of two, but not along other axes."""
+    known: dict[tuple[str, str], str] = {}
+    for method, spec in zip(grid.algorithms, grid.specs, strict=True):
+        same = Run("", spec.at(1.0)).path, repr(method.tune)
+        first = known.setdefault(same, method.label)
+        if first != method.label:
+            return first, method.label
+    return None
+
+
+def _trains_on_all(grid: Grid) -> str:
+    """Number of the first method that is tuned where held-out rows would train, as text."""
+    for number, (method, spec) in enumerate(zip(grid.algorithms, grid.specs, strict=True)):
+        if method.tune and getattr(spec.scheme, "train", None):
+            return str(number)
+    return ""
+
+
+OF_EXPERIMENTS: list[Rule[Grid]] = [
+    Rule(
+        "one kind of budget",
+        lambda grid: (grid.epsilon is None) == (grid.privacy.total is None),
+        "epsilon: give either budgets of one iteration here, or totals in privacy.total",
+        "one of them is needed",
+    ),
+    Rule(
+        "one way to state blocks",
+        lambda grid: grid.seed_blocks and grid.seed_block,
+        "seed_blocks: seed_block is given too",
+        "give either seed_block or seed_blocks, not both",
+    ),
+    Rule(
+        "blocks of seeds that can be spelt out",
+        lambda grid: sum(grid.seed_blocks or []) > MOST_SEEDS,
+        f"seed_blocks: expected at most {MOST_SEEDS:,} seeds together",
+        "state fewer",
+    ),
+    Rule(
+        "blocks of the seeds",
+        lambda grid: _uneven_blocks(grid) and [sum(grid.seed_blocks or []), len(grid.seeds or ())],
+        "seed_blocks: the blocks have {1[0]} seeds together, seeds has {1[1]}",
+        "state as many, or leave one of them out",
+    ),
+    Rule(
+        "blocks without gaps",
+        _gap,
+        "seed_blocks.{1[0]}: its seeds {1[1]} have gaps",
+        "leave seed_blocks out",
+    ),
+    Rule(
+        "seeds by interim analyses or by number",
+        lambda grid: grid.looks and (grid.seeds or grid.seed_blocks),
+        "looks: they say which seeds are run",
+        "leave seeds and seed_blocks out",
+    ),
+    Rule(
+        "interim analyses that follow one another",
+        lambda grid: (grid.looks or []) != sorted(set(grid.looks or [])),
+        "looks: expected numbers of seeds that increase, got {0.looks}",
+        "sort them, each once",
+    ),
+    Rule(
+        "interim analyses that can be spelt out",
+        lambda grid: [look for look in grid.looks or [] if look > MOST_SEEDS],
+        f"looks: expected at most {MOST_SEEDS:,} seeds, got {{1[0]:,}}",
+        "state fewer",
+    ),
+    Rule(
+        "seeds ordered for methods there are",
+        lambda grid: _no_label(grid, grid.ordered),
+        "ordered: {1}",
+        "rename or remove this entry",
+    ),
+    Rule(
+        "seeds ordered by interim analyses",
+        _not_ordered,
+        "ordered.{1} seeds are none of looks",
+        "add the look, or remove this entry (`ordered: {}` removes all)",
+    ),
+    Rule(
+        "tuning that says how",
+        lambda grid: grid.tuning is None and _tuned(grid),
+        "algorithms.{1}.tune: the experiment has no tuning",
+        "tuning: {} takes the defaults",
+    ),
+    Rule(
+        "settings of methods there are",
+        _settings_of_nobody,
+        "tuned: {1}",
+        "rename or remove this entry",
+    ),
+    Rule(
+        "tuning with seeds of its own",
+        _seeds_of_both,
+        "tuning.seeds: {1[0]} is a seed of the runs",
+        "tuning needs others",
+    ),
+    Rule(
+        "covered trials that are known",
+        lambda grid: grid.tuning is None and grid.privacy.trials is None and _searching(grid),
+        "privacy.covers: {1[0]} counts trials",
+        "state tuning, or privacy.trials",
+    ),
+    Rule(
+        "covered trials that are all",
+        lambda grid: grid.tuning and grid.tuning.beside and _searching(grid),
+        "tuning.beside: privacy.covers does not count what is tried beside the best",
+        "leave it out",
+    ),
+    Rule(
+        "a best trial of one run each",
+        lambda grid: (
+            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _searching(grid)
+        ),
+        "tuning.seeds: a trial is one run where privacy.covers is best_trial",
+        "state one seed",
+    ),
+    Rule(
+        "as many covered trials as are made",
+        _too_few_trials,
+        "privacy.trials: {0.privacy.trials:g} are fewer than the {0.tuning.most} runs that a search may make, with "
+        "each seed, and beyond an edge of what it tried",
+        "state as many, or leave it out",
+    ),
+    Rule(
+        "audits at budgets there are",
+        _not_offered,
+        "audit.budgets.{1} is no budget of the experiment",
+        "take it out, or add it to the budgets",
+    ),
+    Rule(
+        "labels that differ",
+        lambda grid: twice(_labels(grid)),
+        "algorithms: the label {1!r} appears twice",
+        "give each method a label of its own",
+    ),
+    Rule(
+        "a control there is",
+        lambda grid: _no_label(grid, [grid.control] if grid.control is not None else []),
+        "control: {1}",
+        "name a method, or leave control out",
+    ),
+    Rule(
+        "a part of the methods there are",
+        lambda grid: _no_label(grid, grid.only or []),
+        "only: {1}",
+        "name methods, or leave only out",
+    ),
+    Rule(
+        "methods that differ",
+        _same,
+        "algorithms: {1[0]!r} and {1[1]!r} are the same method",
+        "leave one out",
+    ),
+    Rule(
+        "held-out rows that nobody trains on",
+        _trains_on_all,
+        "algorithms.{1}.tune: agents.train shares out rows of both parts, also those that tuning holds out",
+        "leave train out",
+    ),
+]
+"""What is refused of methods, budgets, seeds, tuning and audits."""

@@ -1,0 +1,49 @@
+"""Settings: each stands once, and `simulate` takes all."""
+
+import inspect
+import math
+
+import pytest
+from numpydoc.docscrape import FunctionDoc  # type: ignore[import-untyped]
+
+from admmbench import simulate
+from admmbench.spec.fields import SEEDS, PrivacySettings, Settings
+from admmbench.spec.run import RunSpec
+from admmbench.study.experiment import Experiment
+from admmbench.study.grid import Method, Totals
+
+# Of the call, and of no run: they decide no number.
+OF_THE_CALL = {"threads", "progress", "groups", "device"}
+
+
+def test_simulate_takes_the_settings_of_a_run():
+    arguments = inspect.signature(simulate).parameters
+    assert arguments.keys() - OF_THE_CALL == RunSpec.model_fields.keys()
+    assert arguments.keys() == {
+        name for each in FunctionDoc(simulate)["Parameters"] for name in each.name.split(", ")
+    }
+
+
+def test_simulate_has_the_defaults_of_a_run():
+    """Or none, where the model fills one in."""
+    arguments = inspect.signature(simulate).parameters
+    assert arguments["seeds"].default == SEEDS
+    for name in RunSpec.model_fields.keys() - {"seeds"}:
+        default = RunSpec.model_fields[name].get_default()
+        stated = arguments[name].default
+        assert stated in (None, inspect.Parameter.empty) or stated == default
+    assert arguments["epsilon"].default == math.inf
+
+
+@pytest.mark.parametrize("model", [Settings, RunSpec, Experiment, Method, PrivacySettings, Totals])
+def test_each_setting_says_what_it_is(model):
+    without = [name for name, field in model.model_fields.items() if not field.description]
+    assert set(without) <= {"title", "description", "privacy", "algorithms", "figures"}
+
+
+def test_experiments_and_methods_have_the_settings_of_runs():
+    """All but the method's name and the seeds are stated in one place."""
+    of_runs = RunSpec.model_fields.keys() - {"algorithm", "seeds", "epsilon", "privacy", "dataset"}
+    assert of_runs == Settings.model_fields.keys()
+    assert of_runs <= Experiment.model_fields.keys()
+    assert of_runs <= Method.model_fields.keys()
