@@ -36,7 +36,7 @@ RUNS = {
     ),
     "one kind of budget": ({"privacy": {"total": 1}, "epsilon": 1.0}, {"epsilon": 1.0}),
     "a set that the method keeps to": (
-        {"algorithm": "admm", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
+        {"algorithm": "dpsgd", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
         {"algorithm": "objp", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
     ),
     "constraints that the method takes": (

@@ -43,22 +43,28 @@ SEED_BLOCK = 10
 _SEVERAL = Settings.model_fields.keys() - {"params", "accountants"}
 
 
+def _also(own: dict[str, Any], kind: dict[str, Any]) -> None:
+    """Let something else stand for a setting in a JSON schema, too."""
+    one = {
+        name: own.pop(name) for name in [*own] if name not in ("default", "description", "title")
+    }
+    own["anyOf"] = [*one.get("anyOf", [one]), kind]
+
+
 def _or_lists(schema: dict[str, Any]) -> None:
     """Let lists stand for settings in a JSON schema, too."""
-    for key in _SEVERAL & schema["properties"].keys():
-        one = schema["properties"][key]
-        kinds = one.pop("anyOf", None) or [
-            {key: one.pop(key) for key in [*one] if key not in ("default", "description", "title")}
-        ]
-        several = {"type": "array", "minItems": 1, "items": {"anyOf": kinds}}
-        one["anyOf"] = [*kinds, several]
+    for key in sorted(_SEVERAL & schema["properties"].keys()):
+        own = schema["properties"][key]
+        items = {k: v for k, v in own.items() if k not in ("default", "description", "title")}
+        _also(own, {"type": "array", "minItems": 1, "items": items})
 
 
 def _of_a_method(schema: dict[str, Any]) -> None:
-    """Write no defaults of settings that are the experiment's where a method states none."""
+    """Write no defaults of settings that are the experiment's where a method states none, or null."""
     _or_lists(schema)
     for key in Settings.model_fields:
         schema["properties"][key].pop("default", None)
+        _also(schema["properties"][key], {"type": "null"})
 
 
 class Method(Settings):
@@ -88,9 +94,12 @@ class Method(Settings):
     @model_validator(mode="before")
     @classmethod
     def _stated(cls, values: Any) -> Any:
-        """Leave out what is null, and take another name of a method for what it stands for."""
+        """Leave out settings that are null, and take another name of a method for what it stands for."""
         if isinstance(values, Mapping):
-            values = {key: value for key, value in values.items() if value is not None}
+            null = {
+                key for key, value in values.items() if value is None
+            } & Settings.model_fields.keys()
+            values = {key: value for key, value in values.items() if key not in null}
         return algorithms.unalias(values, "name")
 
     @model_serializer(mode="wrap")
