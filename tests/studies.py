@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from admmbench.engine.spec import RunSpec
 from admmbench.forecast.cost import Machine
 from admmbench.forecast.timing import Speeds
+from admmbench.spec.run import RunSpec
 from admmbench.study.config import Study
 
 SMALL: dict[str, Any] = {
