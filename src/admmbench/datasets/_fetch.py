@@ -4,6 +4,7 @@ A copy may be stored as it is or xz-compressed (`<name>.xz`); checksum and size 
 content inside.
 """
 
+import csv
 import hashlib
 import io
 import logging
@@ -11,10 +12,11 @@ import lzma
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
@@ -75,19 +77,26 @@ class RemoteFile:
     checksum: Annotated[str, AfterValidator(_comparable)]
     size: int | None = None
 
-    @classmethod
-    def hosted(
-        cls, hosts: Sequence[str], path: str, folder: str, sha256: str, size: int | None = None
-    ) -> Self:
-        """Make the file at a path below some hosts; in a mirror it is in a folder, by its own name."""
-        name = path.rpartition("/")[2]
-        urls = tuple(f"{host}/{path}" for host in hosts)
-        return cls(name, urls, f"{folder}/{name}", f"sha256:{sha256}", size)
-
     @property
     def most(self) -> int:
         """Return the bytes of its content, at most."""
         return MOST if self.size is None else self.size
+
+
+def sources(folder: str) -> tuple[RemoteFile, ...]:
+    """Return the files that `sources.csv` states of a folder of the mirror, in its order."""
+    table = resources.files("admmbench.datasets").joinpath("sources.csv").read_text("utf-8")
+    return tuple(
+        RemoteFile(
+            name=row["mirror_path"].removeprefix(f"{folder}/"),
+            urls=tuple(row["urls"].split()),
+            mirror_path=row["mirror_path"],
+            checksum=f"sha256:{row['sha256']}",
+            size=int(row["bytes"]) if row["bytes"] else None,
+        )
+        for row in csv.DictReader(table.splitlines())
+        if row["mirror_path"].startswith(f"{folder}/")
+    )
 
 
 def checksum(content: bytes, algorithm: str) -> str:

@@ -7,18 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile, read_bytes
+from admmbench.datasets._fetch import read_bytes, sources
 
-HOST = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-
-
-FILES = tuple(
-    RemoteFile.hosted([HOST], name, "a9a", sha256, size)
-    for name, size, sha256 in (
-        ("a9a", 2_329_875, "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
-        ("a9a.t", 1_164_628, "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
-    )
-)
+FILES = sources("a9a")
 
 
 class A9a(DatasetDefinition):

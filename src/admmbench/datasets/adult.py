@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile
+from admmbench.datasets._fetch import sources
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
+FILES = sources("adult")
 COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
     *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
@@ -32,23 +32,6 @@ VALUES = {
 N_VALUES = {name: len(values) for name, values in VALUES.items()}
 CITATION = (
     "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. doi:10.24432/C5XW20"
-)
-
-
-FILES = tuple(
-    RemoteFile.hosted([HOST], name, "adult", sha256, size)
-    for name, size, sha256 in (
-        (
-            "adult.data",
-            3_974_305,
-            "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-        ),
-        (
-            "adult.test",
-            2_003_153,
-            "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-        ),
-    )
 )
 
 

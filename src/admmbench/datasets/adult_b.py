@@ -12,20 +12,14 @@ from numpy.typing import NDArray
 
 from admmbench.datasets import adult
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile
+from admmbench.datasets._fetch import sources
 
 if TYPE_CHECKING:
     import pandas as pd
 
 REPOSITORY = "heyaudace/ml-bias-fairness"
 COMMIT = "e0fe4ce2d5465b2d702d2ef30c5dedf4bd3e494e"
-FILE = RemoteFile(
-    "adult.csv",
-    (f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/adult/adult.csv",),
-    "adult-b/adult.csv",
-    "sha256:9e9b58e9e9f71f3d7daa7297e1ea375ca156c3c83f56641e909cf8165a7e3e04",
-    6_156_678,
-)
+(FILE,) = sources("adult-b")
 # Records of adult.data, which come first; those of adult.test follow.
 N_FIRST = 32_561
 COUPLES = ("Married-AF-spouse", "Married-civ-spouse")

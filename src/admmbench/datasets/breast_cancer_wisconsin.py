@@ -6,16 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile
+from admmbench.datasets._fetch import sources
 
-HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/breast-cancer-wisconsin"
-FILE = RemoteFile.hosted(
-    [HOST],
-    "breast-cancer-wisconsin.data",
-    "breast-cancer-wisconsin",
-    "402c585309c399237740f635ef9919dc512cca12cbeb20de5e563a4593f22b64",
-    19_889,
-)
+(FILE,) = sources("breast-cancer-wisconsin")
 
 # Columns of the file: a number of the sample, nine criteria, of which one may be missing, ``?``, and the class.
 BARE_NUCLEI, LABEL = 6, 10

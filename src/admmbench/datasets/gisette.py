@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile
+from admmbench.datasets._fetch import sources
 from admmbench.validation import one_of
 
-HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/gisette"
+FILES = sources("gisette")
 N_FEATURES = 5000
 #: Largest value of a feature; the smallest is 0.
 MAXIMUM = 999
@@ -20,29 +20,6 @@ MAXIMUM = 999
 LABELS = ("-1", "+1")
 #: Bounds of a scaled feature by the setting ``scaling``.
 DOMAINS = {"libsvm": (-1.0, 1.0), "unit": (0.0, 1.0)}
-
-
-FILES = tuple(
-    RemoteFile.hosted([HOST], path, "gisette", sha256)
-    for path, sha256 in (
-        (
-            "GISETTE/gisette_train.data",
-            "6d4c5e998afe67937b9e77a3334e03c85e545ebc65a6eb1333ffc14125cfc389",
-        ),
-        (
-            "GISETTE/gisette_train.labels",
-            "42bd681fe51b161f033df773df14a0116e492676555ab14616c1b72edc054075",
-        ),
-        (
-            "GISETTE/gisette_valid.data",
-            "5cea897956dd172a006132738254a27a8f61ecc1ceb6f5b20639c281d2942254",
-        ),
-        (
-            "gisette_valid.labels",
-            "a6b857a0448023f033c4dda2ef848714b4be2ae45ce598d088fb3efb406e08c5",
-        ),
-    )
-)
 
 
 class Gisette(DatasetDefinition):

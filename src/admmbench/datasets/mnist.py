@@ -8,41 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile, read_bytes
+from admmbench.datasets._fetch import read_bytes, sources
 
-HOSTS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist",
-    "https://storage.googleapis.com/cvdf-datasets/mnist",
-    "http://yann.lecun.com/exdb/mnist",
-)
-
-
-# The SHA-256 of the files whose MD5 the data set's page states.
-FILES = tuple(
-    RemoteFile.hosted(HOSTS, name, "mnist", sha256, size)
-    for name, size, sha256 in (
-        (
-            "train-images-idx3-ubyte.gz",
-            9_912_422,
-            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-        ),
-        (
-            "train-labels-idx1-ubyte.gz",
-            28_881,
-            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-        ),
-        (
-            "t10k-images-idx3-ubyte.gz",
-            1_648_877,
-            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-        ),
-        (
-            "t10k-labels-idx1-ubyte.gz",
-            4_542,
-            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-        ),
-    )
-)
+# Those whose MD5 the data set's page states.
+FILES = sources("mnist")
 
 
 class Mnist(DatasetDefinition):

@@ -7,28 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile
+from admmbench.datasets._fetch import sources
 
-HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/monks-problems"
+FILES = sources("monks-problems")
 # Values of each attribute: 1, 2, ... in the files.
 SIZES = (3, 3, 2, 3, 4, 2)
-
-
-FILES = tuple(
-    RemoteFile.hosted([HOST], name, "monks-problems", sha256, size)
-    for name, size, sha256 in (
-        (
-            "monks-1.train",
-            2_947,
-            "d9c328b6f0e095ab10f7bc8468f1d2141f3d08be73e665c3bf0a62994c922606",
-        ),
-        (
-            "monks-1.test",
-            10_260,
-            "e501ada3b21d876ab86f3e1614747bd2edc443a685f229a25e480aa1dea629f6",
-        ),
-    )
-)
 
 
 class Monks1(DatasetDefinition):
