@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench.datasets._table_columns import RECORD, different
+from admmbench.datasets._table_settings import RECORD, different
 from admmbench.files import hash_file
 from admmbench.validation import expanded
 
@@ -85,23 +85,22 @@ def sources(path: str, kind: str = "") -> list[Path]:
     # Programs that write parts begin the names of other files so.
     files = sorted(file for file in place.iterdir() if file.name[0] not in "._")
     parts = {
-        name: [file for file in files if _suffix(file) in suffixes]
+        name: own
         for name, suffixes in _IN_PARTS.items()
-        if kind in ("", name)
+        if kind in ("", name) and (own := [file for file in files if _suffix(file) in suffixes])
     }
-    found = [name for name in parts if parts[name]]
-    if not found:
+    if not parts:
         of = f" of format {kind}" if kind else ""
         raise ValueError(
             f"the folder {path!r} has neither .json (LEAF), .parquet or .csv files{of} nor folders train and test of "
             "these"
         )
-    if len(found) > 1:
+    if len(parts) > 1:
         raise ValueError(
-            f"the folder {path!r} has files of several formats, {', '.join(found)}; leave those of one, or state its "
+            f"the folder {path!r} has files of several formats, {', '.join(parts)}; leave those of one, or state its "
             "format"
         )
-    return parts[found[0]]
+    return next(iter(parts.values()))
 
 
 def parts_of(path: str) -> tuple[str, str] | None:
@@ -212,15 +211,13 @@ def _read_csv(
     """Read text; a column is text in all files, as it is written there, unless all its values are numbers."""
     from pandas.api import types  # slow to import
 
-    contents = [[_content(file) for file in files] for files in tables]
-    frames = [[_parse_csv(each, names, texts) for each in parts] for parts in contents]
+    frames = [[_parse_csv(_content(file), names, texts) for file in files] for files in tables]
     columns = [
         (str(name), values) for parts in frames for frame in parts for name, values in frame.items()
     ]
     mixed = {name for name, values in columns if not types.is_numeric_dtype(values)}
     if any(name in mixed and types.is_numeric_dtype(values) for name, values in columns):
-        texts = {*(texts or ()), *mixed}
-        frames = [[_parse_csv(each, names, texts) for each in parts] for parts in contents]
+        return _read_csv(tables, names, {*(texts or ()), *mixed})
     return [_stacked(parts) for parts in frames]
 
 
@@ -303,15 +300,14 @@ def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
 
     contents = [io.BytesIO(_content(file).removeprefix(codecs.BOM_UTF8)) for (file,) in tables]
     found = load_svmlight_files(contents, dtype=np.float32, zero_based=True)
-    widest = max(X.shape[1] for X in found[::2])
-    frames = []
-    for X, y in zip(found[::2], found[1::2], strict=True):
-        X.resize(X.shape[0], widest)
-        frame = pd.DataFrame(dense(X), columns=[str(number) for number in range(widest)])
-        if all(part[:, [0]].nnz == 0 for part in found[::2]):
-            frame = frame.drop(columns="0")  # the file counts from 1
-        frames.append(frame.assign(**{LABELS["libsvm"]: y.astype(np.float64)}))
-    return frames
+    # Most files count from 1.
+    first = int(all(part[:, [0]].nnz == 0 for part in found[::2]))
+    frames = (pd.DataFrame(dense(X)).rename(columns=str).iloc[:, first:] for X in found[::2])
+    label = LABELS["libsvm"]
+    return [
+        frame.assign(**{label: y.astype(np.float64)})
+        for frame, y in zip(frames, found[1::2], strict=True)
+    ]
 
 
 def dense(X: Any) -> NDArray[Any]:

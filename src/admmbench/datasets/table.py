@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import AfterValidator
 
-from admmbench.datasets import _table_columns, _table_files
-from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo, untested
+from admmbench.datasets import _table_files
+from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo, Facts
 from admmbench.datasets._fetch import DatasetError
-from admmbench.datasets._table_columns import Columns, Prepared
+from admmbench.datasets._table_settings import Columns, different
 from admmbench.files import digest, write
 from admmbench.files.cache import Cache
 from admmbench.validation import Text, checked
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # Facts of tables that were read before by this code, as reading takes long.
-_MODULES = (__file__, str(_table_columns.__file__), str(_table_files.__file__))
-_CODE = hashlib.sha256(b"".join(Path(module).read_bytes() for module in _MODULES)).hexdigest()[:8]
+_MODULES = sorted(Path(__file__).parent.glob("*table*.py"))
+_CODE = hashlib.sha256(b"".join(module.read_bytes() for module in _MODULES)).hexdigest()[:8]
 _FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
 
 
 def _each_once(names: list[str]) -> list[str]:
-    _table_columns.different(names)
+    different(names)
     return names
 
 
@@ -178,25 +174,16 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     ValueError
         If the arrays cannot be used; the message says why.
     """
-    frame, given = _with_columns(data, groups, columns)
-    made = _table_columns.prepare(frame, None, given)
+    from admmbench.datasets import _table_arrays, _table_columns  # slow to import
+
+    frame, given = _table_arrays.table_of(data, groups, columns)
+    arrays, facts = _table_columns.prepare([frame], given)
     content = hashlib.sha256()
-    for array in (made.arrays.X_train, made.arrays.y_train, made.arrays.X_test, made.arrays.y_test):
+    for array in (arrays.X_train, arrays.y_train, arrays.X_test, arrays.y_test):
         content.update(array.tobytes())
-    facts = {
-        name: value for name, value in _facts(made).items() if name in Dataset.__dataclass_fields__
-    }
-    return Dataset(
-        name="arrays",
-        settings={},
-        checksums={"arrays": f"sha256:{content.hexdigest()}"},
-        **vars(made.arrays),
-        **{
-            name: value
-            for name, value in facts.items()
-            if name != "attributes" and name[:2] != "n_"
-        },
-    )
+    own = {each.name: facts[each.name] for each in fields(Facts) if each.name in facts}
+    checksums = {"arrays": f"sha256:{content.hexdigest()}"}
+    return Dataset(name="arrays", settings={}, checksums=checksums, **vars(arrays), **own)
 
 
 def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
@@ -214,7 +201,9 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
     dict
         Settings of the data set.
     """
-    frame, given = _with_columns(data, groups, {})
+    from admmbench.datasets import _table_arrays, _table_columns  # slow to import
+
+    frame, given = _table_arrays.table_of(data, groups, {})
     # Text does not say of numbers that they are categories.
     categories = [
         str(name)
@@ -231,108 +220,6 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
     write(path, content)
     said = {"kinds": dict.fromkeys(categories, "category"), **given.model_dump(exclude_unset=True)}
     return {"name": Table.name, "path": str(path), **said}
-
-
-def _with_columns(
-    data: Any, groups: Any, columns: Mapping[str, Any]
-) -> tuple[pd.DataFrame, Columns]:
-    """Table of arrays, and what is said of its columns."""
-    X, y, names, classes = _parts(data)
-    y, groups = _in_order(y, (X,), "dataset: y"), _in_order(groups, (X, y), "groups")
-    frame, target, classes = _frame(X, y, names, classes)
-    found = {"keep_default_na": False, **columns, "target": target}
-    if classes:
-        found["categories"] = {target: classes, **columns.get("categories", {})}
-    if groups is not None:
-        found["group"] = _add(frame, groups, "group", "groups")
-    given = checked(Columns, found, "")
-    _table_columns.check(frame, given)
-    return frame, given
-
-
-def _parts(data: Any) -> tuple[Any, Any, Any, list[str]]:
-    """Features and targets, and of a Bunch the names of features and classes."""
-    if isinstance(data, Mapping) and {"data", "target"} <= data.keys():
-        classes = [str(name) for name in data.get("target_names", [])]
-        return data["data"], data["target"], data.get("feature_names"), classes
-    if not (isinstance(data, tuple | list) and len(data) == 2):
-        raise ValueError("dataset: expected a name, a mapping, a Dataset, a pair (X, y) or a Bunch")
-    return *data, None, []
-
-
-def _in_order(values: Any, others: Sequence[Any], what: str) -> Any:
-    """Put a Series into the order of the first of others that has index labels too; all else is matched by place."""
-    import pandas as pd  # slow to import
-
-    index = next(
-        (each.index for each in others if isinstance(each, pd.DataFrame | pd.Series)), None
-    )
-    if index is None or not isinstance(values, pd.Series) or len(values) != len(index):
-        return values
-    if values.index.equals(index):
-        return values
-    if index.is_unique and values.index.is_unique and index.isin(values.index).all():
-        return values.reindex(index)
-    repeated = [*index[index.duplicated()], *values.index[values.index.duplicated()]]
-    lacking = index[~index.isin(values.index)]
-    why = f"several have the label {repeated[0]}" if repeated else f"it has no label {lacking[0]}"
-    raise ValueError(
-        f"{what}: its index differs from that of the other records, and {why}, so that records cannot be matched by "
-        "label; give both the same labels, or call to_numpy() to match them by place"
-    )
-
-
-def _frame(X: Any, y: Any, names: Any, classes: list[str]) -> tuple[pd.DataFrame, str, list[str]]:
-    """Table of features and targets, name of the column of the targets, and names of its classes if it has codes."""
-    import pandas as pd  # slow to import
-    from scipy import sparse
-
-    if isinstance(X, pd.DataFrame):
-        frame = X.set_axis([str(name) for name in X.columns], axis=1).reset_index(drop=True)
-    else:
-        array = _array(_table_files.dense(X) if sparse.issparse(X) else X)
-        if array.ndim != 2:
-            raise ValueError(f"dataset: features have shape {array.shape}, expected (n, J)")
-        frame = pd.DataFrame(
-            array, columns=[str(name) for name in names] if names is not None else None
-        )
-        frame.columns = [name if isinstance(name, str) else f"x{name}" for name in frame.columns]
-    codes = _array(y)
-    known = np.isin(codes, range(len(classes))).all() and not np.ma.is_masked(codes)
-    if len(classes) > 1 and codes.ndim == 1 and known:
-        y = pd.Series(np.array(classes, object)[codes.astype(int)], name=getattr(y, "name", None))
-        classes = [name for name in classes if (y == name).any()]
-    else:
-        classes = []
-    return frame, _add(frame, y, "target", "dataset: y"), classes
-
-
-def _array(values: Any) -> np.ma.MaskedArray[Any, Any]:
-    """Make an array that keeps which values are masked, and whole numbers beside a gap, which are no floats."""
-    from pandas.api.types import is_extension_array_dtype  # slow to import
-
-    if is_extension_array_dtype(values):
-        values = values.astype(object)
-    return np.ma.asanyarray(values)
-
-
-def _add(frame: pd.DataFrame, values: Any, name: str, what: str) -> str:
-    """Add a column of another array; returns its name."""
-    array = _array(values)
-    if array.shape != (len(frame),):
-        raise ValueError(
-            f"{what} has shape {array.shape}, expected ({len(frame)},), one for each record"
-        )
-    name = str(getattr(values, "name", None) or name)
-    while name in frame.columns:
-        name += "_"
-    # Whole numbers beside a masked one would become floats, which long ones do not fit in.
-    column = array.data
-    if np.ma.is_masked(array):
-        column = column.astype(object)
-        column[np.ma.getmaskarray(array)] = None
-    frame[name] = column
-    return name
 
 
 def _paths(settings: Mapping[str, Any]) -> list[str]:
@@ -353,24 +240,25 @@ def _checksums(settings: Mapping[str, Any]) -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays, DatasetInfo]:
     """Read and prepare a table of these checksums; the last one is kept, as it is described before it is read."""
+    from admmbench.datasets import _table_columns  # slow to import
+
     given = Settings(**json.loads(settings))
     paths = _paths(given.model_dump())
     frames = _table_files.read_tables(paths, given.format, given.names, given.texts)
     for path, frame in zip(paths, frames, strict=True):
         with _named(path):
             _table_columns.check(frame, given)
-    frame, *second = frames
     with _named(given.path):
-        made = _table_columns.prepare(frame, second[0] if second else None, given)
-    info = DatasetInfo(
+        arrays, facts = _table_columns.prepare(frames, given)
+    return arrays, DatasetInfo(
         name=Table.name,
+        title="A table",
         settings={},
         checksums=dict(checksums),
         licence="that of the table",
         citation="A table of a user",
-        **_facts(made),
+        **facts,
     )
-    return made.arrays, info
 
 
 @contextmanager
@@ -380,22 +268,3 @@ def _named(path: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _facts(made: Prepared) -> dict[str, Any]:
-    """Facts of a prepared table."""
-    arrays, n_classes = made.arrays, len(made.class_names)
-    return {
-        "title": "A table",
-        "n_train": len(arrays.y_train),
-        "n_test": len(arrays.y_test),
-        "n_features": arrays.X_train.shape[1],
-        "class_names": made.class_names,
-        "target_range": made.target_range,
-        "default_problem": {0: "huber", 2: "logistic"}.get(n_classes, "softmax"),
-        "attributes": {name: len(each.values) for name, each in arrays.attributes.items()},
-        "note": untested(made.class_names, arrays.y_test),
-        "presumed": made.presumed,
-        "group": made.group,
-        "summary": tuple(made.summary),
-    }

@@ -1,0 +1,127 @@
+"""Settings of tables of users: what is said of columns, and words for messages."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import AfterValidator, Field, model_validator
+
+from admmbench.datasets._base import check_range
+from admmbench.validation import Number, Strict
+
+Kind = Literal["number", "category", "leave_out"]
+
+#: What to do about a file without names.
+RECORD = "if the first line is a record, state names: [...], one for each column"
+
+
+#: Names that a message or a summary spells out.
+SHOWN = 12
+
+Range = Annotated[tuple[Number, Number], AfterValidator(check_range)]
+Value = str | int | float | bool
+
+
+class Columns(Strict):
+    """A user says this of the columns of a table; `Table` explains each setting."""
+
+    target: str = ""
+    group: str = ""
+    kinds: dict[str, Kind] = {}
+    ranges: dict[str, Range] | Range = {}
+    target_range: Range | None = None
+    categories: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
+    missing: Literal["refuse", "drop", "impute"] = "refuse"
+    dropna: list[str] = []
+    na_values: list[Value] | dict[str, list[Value]] = []
+    keep_default_na: bool = True
+    decimal: Literal[".", ","] = "."
+    thousands: Annotated[str, Field(pattern=r"^[^\w+-]?$")] = ""
+    test: (
+        Annotated[float, Field(gt=0, lt=1)]
+        | Annotated[dict[str, Value], Field(min_length=1, max_length=1)]
+        | str
+    ) = 0.2
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _two_signs(self) -> Self:
+        if self.thousands == self.decimal:
+            raise ValueError(
+                f"thousands: {self.thousands!r} is the decimal point; state another decimal"
+            )
+        return self
+
+    @property
+    def texts(self) -> set[str] | None:
+        """Return the columns to read as text, whatever they look like; None for all, if numbers have another form."""
+        if (self.decimal, self.thousands) != (".", ""):
+            return None
+        categories = {name for name, kind in self.kinds.items() if kind == "category"}
+        return self.beside | categories | self.categories.keys()
+
+    @property
+    def beside(self) -> set[str]:
+        """Return the columns that are no features: of the targets, of the group and of the test part."""
+        parts = self.test if isinstance(self.test, dict) else ()
+        return {self.target, self.group, *parts} - {""}
+
+    @property
+    def left_out(self) -> list[str]:
+        """Return the columns that are left out because a user says so."""
+        asked = [name for name, kind in self.kinds.items() if kind == "leave_out"]
+        return [name for name in asked if name not in self.beside]
+
+    @property
+    def ranges_by_column(self) -> dict[str, Range]:
+        """Return the ranges that are stated for single columns."""
+        return self.ranges if isinstance(self.ranges, dict) else {}
+
+    def range_of(self, name: str) -> Range | None:
+        """Return the range that is stated for a column."""
+        return self.ranges.get(name) if isinstance(self.ranges, dict) else self.ranges
+
+    def empty_of(self, name: str) -> set[str]:
+        """Return the texts that stand for a missing value in a column because a user says so."""
+        values = (
+            self.na_values.get(name, []) if isinstance(self.na_values, dict) else self.na_values
+        )
+        numbers = {as_text(float(value)) for value in values if is_number(value)}
+        return {as_text(value).strip() for value in values} | numbers
+
+    def stated(self, name: str, kind: Kind) -> bool:
+        """Tell whether a user says all about a column that has become of some kind, so that no record is asked."""
+        if kind == "number":
+            return self.range_of(name) is not None
+        return name in self.categories or self.kinds.get(name) == "leave_out"
+
+
+def different(names: Iterable[str], what: str = "columns", hint: str = "") -> None:
+    """Refuse columns of one name, as nobody could say which is meant; or whatever else has names."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        hint = f"; {hint}" * bool(hint)
+        raise ValueError(
+            f"several {what} have the name {listed(repeated)}; rename all but one{hint}"
+        )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Name some, and how many more there are."""
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def is_number(value: Any) -> bool:
+    try:
+        return not (isinstance(value, bool) or math.isnan(float(value)))
+    except (ValueError, TypeError):
+        return False
+
+
+def as_text(value: Any) -> str:
+    """Spell a value as in a file: whole numbers without a point."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
