@@ -154,14 +154,14 @@ def prepare(frames: Sequence[pd.DataFrame], given: Columns) -> tuple[Arrays, dic
         if not rows.any():
             raise ValueError(f"test: no record is in the {part} part")
     _leave_empty_out(frame[~tests], kinds, given)
-    arrays, facts = _made(frame, tests, y, class_names, kinds, given)
+    arrays, facts = _arrays_and_facts(frame, tests, y, class_names, kinds, given)
     if not keep.all():
         dropped = f"records dropped, as values are missing: {(~keep).sum():,}"
         facts["summary"] = (dropped, *facts["summary"])
     return arrays, facts
 
 
-def _made(
+def _arrays_and_facts(
     frame: pd.DataFrame,
     tests: NDArray[np.bool_],
     y: NDArray[Any],
