@@ -110,14 +110,6 @@ def parts_of(path: str) -> tuple[str, str] | None:
     return (str(train), str(test)) if both else None
 
 
-def check_path(path: str, key: str, kind: str) -> None:
-    """Refuse a path that leads to no table; ValueError names its key."""
-    try:
-        sources(path, kind)
-    except ValueError as error:
-        raise ValueError(f"{key}: {error}") from None
-
-
 def checksums_of(path: str, kind: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table by its name in a folder; that of a single file has the empty name."""
     files = sources(path, kind)
@@ -135,26 +127,36 @@ def _sha256(path: Path, changed: int, number: int, size: int) -> str:
     return hash_file(path)
 
 
-def format_of(path: str) -> str:
-    """Return the name of the format that the suffix of a file states.
+def format_of(path: str, kind: str, key: str) -> str:
+    """Return the name of the format that a table has: the stated one, or that of the suffix.
+
+    Parameters
+    ----------
+    path
+        Where the table is.
+    kind
+        Name of the format, if it is stated.
+    key
+        Key of the path, for messages.
 
     Raises
     ------
     ValueError
-        If it is that of no format.
+        If no table is there, or the suffix is that of no format.
     """
-    suffix = _suffix(sources(path)[0])
+    try:
+        file, *_ = sources(path, kind)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+    suffix = _suffix(file)
+    found = [kind] * bool(kind) + [name for name in FORMATS if suffix in FORMATS[name]]
+    if found:
+        return found[0]
+    why = f"the suffix {suffix!r} says no format; state format: {', '.join(FORMATS)}"
     if suffix in (".zip", ".zst", ".7z", ".tar", ".tgz"):
-        raise ValueError(
-            f"dataset.path: {path!r}: {suffix} files are not unpacked; unpack it, or compress the table by "
-            f"{', '.join(_COMPRESSED)}"
-        )
-    for name, suffixes in FORMATS.items():
-        if suffix in suffixes:
-            return name
-    raise ValueError(
-        f"dataset.path: {path!r}: the suffix {suffix!r} says no format; state format: {', '.join(FORMATS)}"
-    )
+        ways = ", ".join(_COMPRESSED)
+        why = f"{suffix} files are not unpacked; unpack it, or compress the table by {ways}"
+    raise ValueError(f"{key}: {path!r}: {why}")
 
 
 def _suffix(path: Path) -> str:

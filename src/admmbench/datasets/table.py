@@ -107,10 +107,9 @@ class Table(DatasetDefinition):
         parts = _table_files.parts_of(given.path)
         if parts and given.test == self.defaults["test"]:
             given = given.model_copy(update=dict(zip(("path", "test"), parts, strict=True)))
-        _table_files.check_path(given.path, "dataset.path", given.format)
-        kind = given.format or _table_files.format_of(given.path)
+        kind = _table_files.format_of(given.path, given.format, "dataset.path")
         if isinstance(given.test, str):
-            _table_files.check_path(given.test, "dataset.test", kind)
+            _table_files.format_of(given.test, kind, "dataset.test")
         own: dict[str, Any] = {"format": kind}
         if label := _table_files.LABELS.get(kind):
             if given.target not in ("", label):
@@ -222,17 +221,17 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
     return {"name": Table.name, "path": str(path), **said}
 
 
-def _paths(settings: Mapping[str, Any]) -> list[str]:
-    """The table, and the second file if there is one."""
+def _paths(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the path of the table, and that of the second file if there is one, by what each is."""
     second = settings["test"]
-    return [settings["path"], *([second] if isinstance(second, str) else [])]
+    return {"table": settings["path"]} | ({"test table": second} if isinstance(second, str) else {})
 
 
 def _checksums(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Checksum of each file, by what it is for."""
+    """Return the checksum of each file, by what it is for."""
     return {
         f"{part} {name}".strip(): checksum
-        for part, path in zip(("table", "test table"), _paths(settings), strict=False)
+        for part, path in _paths(settings).items()
         for name, checksum in _table_files.checksums_of(path, settings["format"]).items()
     }
 
@@ -243,7 +242,7 @@ def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays
     from admmbench.datasets import _table_columns  # slow to import
 
     given = Settings(**json.loads(settings))
-    paths = _paths(given.model_dump())
+    paths = [*_paths(given.model_dump()).values()]
     frames = _table_files.read_tables(paths, given.format, given.names, given.texts)
     for path, frame in zip(paths, frames, strict=True):
         with _named(path):
