@@ -202,13 +202,13 @@ def test_only_methods_know_their_names(path, name):
 
 
 # Rooms that hold numbers and enums: sentences about these are written by templates of the report.
-WITHOUT_PROSE = ["claims", "inference", "results"]
-# What a refusal to join says is collected; numbers and lists have one form everywhere.
-SAID_BY = {"results.joining", "results.wording"}
+WITHOUT_PROSE = ["claims", "inference", "report", "results"]
+# What a refusal to join says is collected.
+SAID_BY = {"results.joining"}
 
 
 def sentences(tree):
-    """Strings with values in them and two or more words around these, but for messages of errors and comments."""
+    """Strings with values in them and two or more words around these, but for messages of errors, paths and markup."""
     raised = [
         node for each in ast.walk(tree) if isinstance(each, ast.Raise) for node in ast.walk(each)
     ]
@@ -223,8 +223,9 @@ def sentences(tree):
     errors = {*raised, *named}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr) and node not in errors:
-            texts = (part.value for part in node.values if isinstance(part, ast.Constant))
-            if len(re.findall(r"[^\W\d_]{2,}", " ".join(texts))) >= 2:
+            texts = [str(part.value) for part in node.values if isinstance(part, ast.Constant)]
+            is_text = any(" " in text for text in texts) and not texts[0].startswith("<")
+            if is_text and len(re.findall(r"[^\W\d_]{2,}", " ".join(texts))) >= 2:
                 yield ast.unparse(node)
 
 
@@ -246,6 +247,8 @@ def test_a_sentence_is_told_from_a_message_and_from_a_name():
         'raise ValueError(f"{n} runs were lost")',
         'why = f"{n} runs were lost"; raise ValueError(why)',
         'f"{a}_{b}.nc"',
+        'f"figures/{name}.svg"',
+        'f\'<svg width="{width}" role="img">\'',
         'f"ε = {e:.3g} pp"',
         '"a b"',
     ]

@@ -512,7 +512,7 @@ def cell(study: str, epsilon: float) -> xr.Dataset:
     here = (compared["epsilon"] == epsilon) & (compared["experiment"] == study)
     if not here.any():
         raise LookupError(f"{study}: no comparison at ε = {epsilon:g}")
-    return compared.isel(cell=int(here.argmax("cell")))
+    return compared.isel(setting=int(here.argmax("setting")))
 
 
 @over_lists
@@ -533,13 +533,13 @@ def apart(study: str, first: str, second: str, epsilon: float) -> Interval:
 @over_lists
 def pair_verdict(study: str, first: str, second: str, epsilon: float) -> str:
     """Return the verdict on the first method beside the second."""
-    return str(cell(study, epsilon)["verdict"].sel(algorithm=first, rival=second).item())
+    return str(cell(study, epsilon)["pair_verdict"].sel(algorithm=first, rival=second).item())
 
 
 def standing(study: str, epsilon: float, *how: str) -> set[str]:
     """Return the methods that stand so, see `admmbench.inference.contrasts.judge_setting`."""
     own = cell(study, epsilon)
-    return {str(each) for each in own["algorithm"].values[own["standing"].isin(how).values]}
+    return {str(each) for each in own["algorithm"].values[own["verdict"].isin(how).values]}
 
 
 def front(study: str, epsilon: float) -> set[str]:
@@ -628,7 +628,7 @@ def margin(study: str) -> float:
 
 def looks(study: str) -> list[int]:
     """Return the numbers of seeds at which a study may be judged."""
-    return statistics.looks(results(study))
+    return statistics.interim_analyses(results(study))
 
 
 def added(study: str) -> list[str]:
@@ -657,7 +657,7 @@ def ranks(*studies: str) -> list[tuple[str, float]]:
 
 def ordered(study: str) -> list[str]:
     """Return the methods of a study with one total, the lowest mean first."""
-    own = comparison(study).isel(cell=0)["mean"]
+    own = comparison(study).isel(setting=0)["mean"]
     return [str(each) for each in own.sortby(own).dropna("algorithm")["algorithm"].values]
 
 

@@ -29,7 +29,7 @@ ERRORS = {"ObjP": {0.5: 0.13}, "ObjT": {0.5: 0.135}, "OutP": {0.5: 0.6}}
 def compared(errors=ERRORS, **given):
     """The first setting of a study."""
     comparison = who_wins.compare([totals(build(errors, sensitivity="global", **given))])
-    return comparison.isel(cell=0)
+    return comparison.isel(setting=0)
 
 
 def drawn(setting):
@@ -78,7 +78,7 @@ def test_two_names_of_one_method_have_one_row_and_outdated_ones_a_mark():
     for name in ("test_error", "train_loss"):
         results[name].loc[{"algorithm": "ObjT"}] = results[name].sel(algorithm="OutP")
     results.attrs["outdated"] = '{"labels": ["ObjP"], "because": "had other noise"}'
-    figure, found, _ = drawn(who_wins.compare([results]).isel(cell=0))
+    figure, found, _ = drawn(who_wins.compare([results]).isel(setting=0))
     assert found.rows["line"].tolist() == ["ObjP", "ObjT = OutP"]
     (panel,) = figure.axes
     assert [text.get_text() for text in panel.get_yticklabels()] == ["ObjP †", "ObjT = OutP"]
@@ -168,7 +168,7 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
         shown = {each["label"]: each for each in unpack(explore.pack(results, own))["methods"]}
         assert {label: look.Look.of_json(each) for label, each in shown.items()} == own
         comparison = who_wins.compare([results])
-        found = differences.differences(comparison.isel(cell=0))
+        found = differences.differences(comparison.isel(setting=0))
         assert {*found.rows["label"]} == {*kin}
         text = str(picture.of_settings(comparison, name, own)[0])
         lines = found.rows["label"][found.rows["lower"].notna()]

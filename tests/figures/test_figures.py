@@ -21,7 +21,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from PIL import Image
 
-from admmbench.figures import Figure, look, style
+from admmbench.figures import Figure, look, style, wording
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
 from admmbench.files import is_whole
@@ -29,7 +29,8 @@ from admmbench.frames.outcomes import Outcome
 from admmbench.inference.intervals import lowest
 from admmbench.jobs import fingerprint
 from admmbench.report import tables
-from admmbench.results import statistics, wording
+from admmbench.report.environment import words
+from admmbench.results import statistics
 from admmbench.study import config
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.experiment import Experiment
@@ -655,12 +656,15 @@ def test_methods_with_fewer_seeds_than_others_are_named(results, figure):
     left["test_error"].loc[missing] = np.nan
     assert statistics.fewer_seeds(results) == []
     assert statistics.fewer_seeds(left) == [("ObjP", 0.1, 4)]
-    assert tables.spread(left) == "[20–80 percentile] over 10 seeds (ObjP at ε = 0.1: 4)"
+    assert (
+        words().spread(tables.spread(left))
+        == "[20–80 percentile] over 10 seeds (ObjP at ε = 0.1: 4)"
+    )
     assert "Fewer seeds: ObjP, ε = 0.1 (4)." in texts(draw(left, figure()))
     assert "Fewer seeds" not in texts(draw(results, figure()))
     assert "Fewer seeds" not in texts(draw(left, figure(algorithms=["OutP"])))
     left.attrs["looks"] = "[4, 10]"  # then fewer seeds are no exception
-    assert tables.spread(left) == "[20–80 percentile] over 4 to 10 seeds"
+    assert words().spread(tables.spread(left)) == "[20–80 percentile] over 4 to 10 seeds"
     shown = texts(draw(left, figure()))
     assert "From 4 seeds on, more where a row was open (looks at 4 to 10)." in " ".join(
         shown.split()

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from admmbench.figures.wording import about
 from admmbench.forecast import power
 from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import core_seconds
 from admmbench.jobs import job
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
-from admmbench.results.wording import about
 from admmbench.study import config
 from tests.made import build, totals
 from tests.pages import ROOT
@@ -66,7 +66,7 @@ def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
 def test_a_row_in_which_all_methods_lost_runs_shows_no_difference():
     errors = {"ObjP": {1.0: 0.1}, "ObjT": {1.0: 0.2}}
     lost = build(errors, sensitivity="global", diverged={(label, 1.0): 10 for label in errors})
-    cell = compare([totals(lost)]).isel(cell=0)
+    cell = compare([totals(lost)]).isel(setting=0)
     assert np.isnan(power.difference_shown(cell, 10))
 
 
@@ -99,7 +99,7 @@ def test_the_page_says_what_seeds_of_mnist_show():
     names = [NAME, "equal_privacy_femnist", "equal_privacy_adult"]
     found = compare(reference.load(names).values())
     row = (found["dataset"] == "mnist") & (found["epsilon"] == 8)
-    cell = found.isel(cell=int(row.argmax("cell")))
+    cell = found.isel(setting=int(row.argmax("setting")))
     shown = [f"{100 * power.difference_shown(cell, n):.1f}" for n in (10, 40)]
     said = (
         f"Ten seeds of MNIST at $\\varepsilon = 8$ show a difference of {shown[0]} points, 40 show {shown[1]}, and "
@@ -117,9 +117,9 @@ def test_two_names_of_one_run_count_once():
         for name in names:
             for metric in ("test_error", "train_loss"):
                 ds[metric].loc[{"algorithm": name}] = ds[metric].sel(algorithm="ObjP")
-        cell = compare([ds]).isel(cell=0)
+        cell = compare([ds]).isel(setting=0)
         found.append(
-            (power.difference_shown(cell, 20), int((cell["standing"] == "undecided").sum()))
+            (power.difference_shown(cell, 20), int((cell["verdict"] == "undecided").sum()))
         )
     assert found[0] == found[1]
     assert found[0][0] > 0

@@ -6,7 +6,8 @@ from scipy import stats
 
 from admmbench.cli import main
 from admmbench.frames.outcomes import Outcome
-from admmbench.report.differences import rows, settings, summary
+from admmbench.report.differences import between, rows, states
+from admmbench.report.environment import texts
 from admmbench.report.tables import differences
 from admmbench.report.terminal import as_rich
 from admmbench.results.file_differences import contrast
@@ -26,12 +27,19 @@ def changed(by, label="ObjP", epsilon=1.0):
     return results
 
 
+def others(*files):
+    return texts("differences").between(between(*files)).splitlines()
+
+
 def test_the_same_file_is_identical():
     found = contrast(build(ERRORS), build(ERRORS))
     assert set(found["state"].values.ravel()) == {"identical", ""}  # what did not run has no state
-    assert summary(found) == "5 methods and budgets: 5 identical bit for bit."
+    assert (
+        texts("differences").summary(states(found))
+        == "5 methods and budgets: 5 identical bit for bit."
+    )
     assert (found["difference"].where(found["state"] != "", 0) == 0).all()
-    assert not list(settings(build(ERRORS), build(ERRORS)))
+    assert not others(build(ERRORS), build(ERRORS))
 
 
 def test_an_earlier_round_counts_as_well():
@@ -76,7 +84,7 @@ def test_runs_with_equal_values_that_ended_in_another_way_are_not_identical(
     assert state(found) == expected
     assert state(found, "OutP") == "identical"
     said = ["Ended in another way: ObjP at ε = 1."] if first != second else []
-    assert list(settings(*files)) == said
+    assert others(*files) == said
     cells = {row[0]: row[4] for row in rows(found) if row[1] == "ε = 1"}
     assert cells["ObjP"].count("–") <= 1  # and no interval
 
@@ -117,7 +125,7 @@ def test_one_seed_each_is_not_judged():
 def test_what_the_files_do_not_share_is_told():
     other = build({**ERRORS, "ObjT": {1.0: 0.2}}, n_train=100, name="another")
     other["fingerprint"] = other["fingerprint"].copy(data=["new", *other["fingerprint"].values[1:]])
-    text = " ".join(settings(build(ERRORS), other))
+    text = " ".join(others(build(ERRORS), other))
     for part in (
         "experiment: study and another.",
         "n train: ",

@@ -13,7 +13,7 @@ from admmbench import load_dataset
 from admmbench.cli import main
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.report import differences
-from admmbench.report.environment import words
+from admmbench.report.environment import texts, words
 from admmbench.results import file_differences, reference
 from admmbench.study import config
 from tests.made import build
@@ -87,26 +87,29 @@ def test_a_list_of_kept_files_that_cannot_be_read_is_named(tmp_path, text):
         reference.load(["x"], [tmp_path])
 
 
+def said(found):
+    return texts("differences").kept(found)
+
+
 def test_the_same_results_agree_and_others_are_pointed_out():
     kept, own = build(ERRORS), build(ERRORS)
     found = differences.against(own, kept)
-    assert found["scale"] == "seeds: 10, rounds: 300"
-    assert found["summary"] == "4 methods and budgets: 4 identical bit for bit."
-    assert found["rows"] == []
+    assert (found.seeds, found.rounds, found.rows) == (10, 300, [])
+    assert said(found) == "4 methods and budgets: 4 identical bit for bit."
     own["test_error"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "round": 300}] += 0.05
     found = differences.against(own, kept)
-    (row,) = found["rows"]
+    (row,) = found.rows
     assert row[:4] == ["ObjP", "ε = 1", "25.00", "30.00"]
-    assert "1 different" in found["summary"]
+    assert "1 different" in said(found)
 
 
 def test_studies_of_another_scale_are_not_compared():
     kept = build(ERRORS).assign_attrs(rounds=np.int64(20_000))  # as a file gives it
     found = differences.against(build(ERRORS, rounds=(1, 100), partition="{}"), kept)
-    assert found["rows"] == []
-    assert found["summary"] == "Not compared: this study has another partition, another rounds."
+    assert found.rows == []
+    assert said(found) == "Not compared: this study has another partition, another rounds."
     alone = differences.against(build({"New": {1.0: 0.2}}), build(ERRORS))
-    assert alone["summary"] == "Not compared: the files have no run in common."
+    assert said(alone) == "Not compared: the files have no run in common."
 
 
 def test_results_are_kept_by_a_command(tmp_path, capsys):
@@ -297,7 +300,7 @@ def test_outdated_results_are_marked_wherever_they_are_shown(tmp_path, capsys):
         printed = " ".join(capsys.readouterr().out.split())
         assert why in printed
         assert ("ObjP †" in printed) == (command[0] == "show")
-    assert differences.against(build(ERRORS), kept)["outdated"].labels == ["ObjP"]
+    assert differences.against(build(ERRORS), kept).outdated.labels == ["ObjP"]
     assert reference.outdated(build(ERRORS)) is None
     assert reference.marked("ObjP", build(ERRORS)) == "ObjP"
 

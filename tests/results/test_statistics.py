@@ -170,7 +170,7 @@ def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
             diverged={("ObjP", 1.0): 9},
         )
     )
-    rows = {row[0]: row[1].standing for row in tables.errors(ds, "final", compare([ds])).rows}
+    rows = {row[0]: row[1].verdict for row in tables.errors(ds, "final", compare([ds])).rows}
     assert rows == {"ObjP": "", "OutP": "winner", "ObjT": "worse"}
 
 
@@ -181,7 +181,7 @@ def test_lowest_errors_are_not_marked(whole):
     if whole:
         ds = totals(build({"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.3}}, sensitivity="global"))
     final, lowest = (
-        {row[0]: row[1].standing for row in tables.errors(ds, how, compare([ds])).rows}
+        {row[0]: row[1].verdict for row in tables.errors(ds, how, compare([ds])).rows}
         for how in ("final", "best")
     )
     assert final == {"ObjP": "winner", "OutP": "worse"}

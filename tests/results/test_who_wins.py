@@ -9,14 +9,14 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from admmbench.figures.wording import listed
 from admmbench.frames.outcomes import Outcome
 from admmbench.inference.contrasts import equivalent
 from admmbench.inference.intervals import Estimate
 from admmbench.inference.power import seeds_needed
 from admmbench.report import answer
 from admmbench.report.environment import words
-from admmbench.results.who_wins import compare, lead, marks, mean_ranks, names, standings
-from admmbench.results.wording import listed
+from admmbench.results.who_wins import compare, lead, marks, mean_ranks, names, verdicts
 from tests.made import INF, build, totals
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed
@@ -52,7 +52,7 @@ VARIANTS = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
 def table(means, labels):
     """A comparison, as far as ranks need it; NaN for a method that lost runs."""
     means = xr.DataArray(
-        np.asarray(means, float), dims=("cell", "algorithm"), coords={"algorithm": labels}
+        np.asarray(means, float), dims=("setting", "algorithm"), coords={"algorithm": labels}
     )
     stated = means.copy(data=np.full(means.shape, ""))
     compared = means.copy(data=np.ones(means.shape, bool))
@@ -87,11 +87,11 @@ def test_a_difference_is_that_of_the_paired_t_test_at_the_level_of_all_pairs():
     assert found["level"].values.tolist() == [pytest.approx(1 - 0.02 / n) for n in (3, 1)]
     for a, b in (("OutP", "ObjT"), ("ObjP", "OutP"), ("ObjT", "ObjP")):
         expected = stats.ttest_rel(CLEAR[a], CLEAR[b]).confidence_interval(1 - 0.02 / 3)
-        own = found.isel(cell=0).sel(algorithm=a, rival=b)
+        own = found.isel(setting=0).sel(algorithm=a, rival=b)
         assert own["difference"] == pytest.approx(np.mean(CLEAR[a]) - np.mean(CLEAR[b]))
         assert own["difference_lower"] == pytest.approx(expected.low)
         assert own["difference_upper"] == pytest.approx(expected.high)
-    own = found.isel(cell=0).sel(algorithm="ObjT")
+    own = found.isel(setting=0).sel(algorithm="ObjT")
     low, high = stats.t.interval(0.95, 3, np.mean(CLEAR["ObjT"]), stats.sem(CLEAR["ObjT"]))
     assert (own["lower"], own["upper"]) == (pytest.approx(low), pytest.approx(high))
     assert not found["compared"].sel(algorithm="OutP").values[1]
@@ -99,36 +99,36 @@ def test_a_difference_is_that_of_the_paired_t_test_at_the_level_of_all_pairs():
     assert list(found["epsilon"].values) == [1, 2]
 
 
-def standing(found):
-    return dict(zip(found["algorithm"].values, found["standing"].values, strict=True))
+def verdicts_of(found):
+    return dict(zip(found["algorithm"].values, found["verdict"].values, strict=True))
 
 
 def test_the_lowest_mean_wins_if_all_others_are_worse():
-    found = compare([study(CLEAR)]).isel(cell=0)
+    found = compare([study(CLEAR)]).isel(setting=0)
     assert (found["lowest"], found["runner_up"]) == ("ObjP", "ObjT")
-    assert standing(found) == {"ObjP": "winner", "ObjT": "worse", "OutP": "worse"}
+    assert verdicts_of(found) == {"ObjP": "winner", "ObjT": "worse", "OutP": "worse"}
     assert found["seeds"] == 0
     close = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
-    found = compare([study(close)]).isel(cell=0)
+    found = compare([study(close)]).isel(setting=0)
     assert (found["lowest"], found["runner_up"]) == ("ObjP", "ObjT")
-    assert standing(found) == {"ObjP": "undecided", "ObjT": "undecided", "OutP": "worse"}
-    assert found["verdict"].sel(algorithm="OutP", rival="ObjP") == "worse"
-    assert found["verdict"].sel(algorithm="ObjP", rival="OutP") == "better"
+    assert verdicts_of(found) == {"ObjP": "undecided", "ObjT": "undecided", "OutP": "worse"}
+    assert found["pair_verdict"].sel(algorithm="OutP", rival="ObjP") == "worse"
+    assert found["pair_verdict"].sel(algorithm="ObjP", rival="OutP") == "better"
     assert 4 < found["seeds"] < 10_000
 
 
 def test_methods_within_the_margin_are_equivalent_even_if_one_is_shown_to_be_lower():
     near = {**CLEAR, "ObjT": [0.101, 0.111, 0.121, 0.1310001]}
-    found = compare([study(near, margin=0.002)]).isel(cell=0)
+    found = compare([study(near, margin=0.002)]).isel(setting=0)
     assert found["difference_lower"].sel(algorithm="ObjT", rival="ObjP") > 0
-    assert standing(found) == {"ObjP": "equivalent", "ObjT": "equivalent", "OutP": "worse"}
-    assert standing(compare([study(near)]).isel(cell=0))["ObjP"] == "winner"
+    assert verdicts_of(found) == {"ObjP": "equivalent", "ObjT": "equivalent", "OutP": "worse"}
+    assert verdicts_of(compare([study(near)]).isel(setting=0))["ObjP"] == "winner"
 
 
 def test_looks_that_are_to_come_have_their_share():
     found = compare([study(CLEAR, looks="[4, 8]")])
     assert found["level"].item() == pytest.approx(1 - 0.04 / 3 / 2)
-    assert found["looks"] == 2
+    assert found["analyses"] == 2
 
 
 NAMES = '["OutP first", "OutP second", "OutP third"]'
@@ -141,7 +141,8 @@ LATER = {
 
 def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were():
     alone, found = (
-        compare([study(values, added=NAMES)]).isel(cell=0) for values in (CLEAR, {**LATER, **CLEAR})
+        compare([study(values, added=NAMES)]).isel(setting=0)
+        for values in (CLEAR, {**LATER, **CLEAR})
     )
     same = found.sel(algorithm=list(CLEAR), rival=list(CLEAR))
     xr.testing.assert_identical(same, alone)
@@ -157,7 +158,7 @@ def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were()
         **{"OutP first": "worse", "OutP second": "better", "OutP third": "undecided"},
         **dict.fromkeys(CLEAR, ""),
     }
-    assert (found["standing"].sel(algorithm=list(LATER)) == "").all()
+    assert (found["verdict"].sel(algorithm=list(LATER)) == "").all()
     one = compare([study({**LATER, **CLEAR}, added=NAMES, diverged={("OutP first", 1.0): 1})])
     assert one["added"].sel(algorithm="OutP first") == "not compared"
     assert set(mean_ranks(one)["algorithm"].values) == set(CLEAR)
@@ -180,7 +181,7 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     assert row.added[1].difference.centre == pytest.approx(-0.0799, abs=1e-4)
     ranks = {each.label: each.ranks for each in content["groups"][0]["beside"][0]["rows"]}
     assert (ranks["ObjP"], ranks["OutP second"]) == ((1, 1), None)
-    cells = {each["label"]: each["cells"][0].standing for each in content["matrix"]["rows"]}
+    cells = {each["label"]: each["cells"][0].verdict for each in content["matrix"]["rows"]}
     assert (cells["ObjP"], cells["OutP second"], cells["OutP first"]) == (
         "winner",
         "better",
@@ -238,7 +239,7 @@ def test_a_row_is_stated_with_two_methods_at_least():
     everyone = {(label, 1.0): 4 for label in CLEAR}
     lost = compare([study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)])
     assert (lost["added"].sel(algorithm=list(LATER)) == "not compared").all()
-    assert (lost["standing"] == "").all()
+    assert (lost["verdict"] == "").all()
 
 
 def test_the_answer_where_all_methods_lost_runs():
@@ -269,12 +270,12 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
     close = {**CLEAR, "ObjT": [0.128, 0.15, 0.16, 0.182]}
     first, *others = [study(close, float(k), name=f"study_{k}") for k in range(1, 13)]
     alone, together = compare([first]), compare([first, *others])
-    (own,) = [cell for cell in answer.cells(together) if cell["epsilon"] == 1]
-    assert standing(alone.isel(cell=0))["ObjT"] == "worse"
-    assert standing(own)["ObjT"] == "undecided"
-    marked = standings(first, together).sel(epsilon=1)
-    assert dict(zip(marked["algorithm"].values, marked.values, strict=True)) == standing(own)
-    assert (standings(first, None) == "").all()
+    (own,) = [cell for cell in answer.settings(together) if cell["epsilon"] == 1]
+    assert verdicts_of(alone.isel(setting=0))["ObjT"] == "worse"
+    assert verdicts_of(own)["ObjT"] == "undecided"
+    marked = verdicts(first, together).sel(epsilon=1)
+    assert dict(zip(marked["algorithm"].values, marked.values, strict=True)) == verdicts_of(own)
+    assert (verdicts(first, None) == "").all()
 
 
 @pytest.mark.parametrize(
@@ -333,9 +334,9 @@ def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():
         "ObjT": [0.15, 0.16, 0.17, 0.1801],
         "OutP": [0.05, 0.06, 0.32, 0.33],
     }
-    found = compare([study(values)]).isel(cell=0)
+    found = compare([study(values)]).isel(setting=0)
     assert found["runner_up"] == "ObjT"
-    assert standing(found) == {"ObjP": "undecided", "ObjT": "worse", "OutP": "undecided"}
+    assert verdicts_of(found) == {"ObjP": "undecided", "ObjT": "worse", "OutP": "undecided"}
 
 
 def test_equal_differences_have_an_interval_without_width_where_seeds_draw_nothing():
@@ -343,26 +344,26 @@ def test_equal_differences_have_an_interval_without_width_where_seeds_draw_nothi
     ds = study(values)
     for place, label in enumerate(values):
         ds["train_loss"].loc[{"algorithm": label}] = 1.0 + place
-    found = compare([ds]).isel(cell=0)
+    found = compare([ds]).isel(setting=0)
     own = found.sel(algorithm="ObjT", rival="ObjP")
     assert own["difference"] == own["difference_lower"] == own["difference_upper"] == 0.25
-    assert list(found["standing"].values) == ["equivalent", "worse", "equivalent"]
+    assert list(found["verdict"].values) == ["equivalent", "worse", "equivalent"]
 
 
 def test_a_few_seeds_that_agree_by_chance_decide_nothing():
     """Errors are counts of records: two seeds may differ by as many, whatever the next ones do."""
     ds = study({"ObjP": [0.10, 0.12], "ObjT": [0.1001, 0.1201]})
     ds["train_loss"].loc[{"algorithm": "ObjT", "seed": 1}] += 0.01
-    found = compare([ds]).isel(cell=0)
+    found = compare([ds]).isel(setting=0)
     own = found.sel(algorithm="ObjT", rival="ObjP")
     half = stats.t.ppf((1 + float(found["level"])) / 2, 1) * 0.5e-4 / np.sqrt(2)
     assert own["difference_upper"] - own["difference"] == pytest.approx(half)
-    assert (found["standing"] == "undecided").all()
+    assert (found["verdict"] == "undecided").all()
     # Nor is it forecast that they do.
     pair = Estimate(1e-4, 0.5e-4, 2), equivalent(0.0, float(found["level"]))
     assert found["seeds"] == seeds_needed([pair]) > 2
     same = study({"ObjP": [0.25] * 3, "ObjT": [0.25] * 3})
-    assert compare([same]).isel(cell=0)["seeds"] == np.inf
+    assert compare([same]).isel(setting=0)["seeds"] == np.inf
 
 
 def named_twice(label, of, **given):
@@ -379,7 +380,7 @@ def test_two_names_of_one_run_are_one_rival():
     ds["status"].loc[{"algorithm": "ObjPM", "seed": 3}] = Outcome.NOT_RUN  # it may have fewer seeds
     found, once = compare([ds]), compare([study(CLEAR)])
     assert found.comparisons == once.comparisons == 3
-    for name in ("level", "difference_lower", "standing", "rank_upper", "seeds", "lowest"):
+    for name in ("level", "difference_lower", "verdict", "rank_upper", "seeds", "lowest"):
         assert found[name].reindex_like(once[name]).equals(once[name]), name
     assert found["same_as"].values.tolist() == [["ObjP", "ObjT", "OutP", "ObjP"]]
     assert marks(found).sel(algorithm="ObjPM") == marks(found).sel(algorithm="ObjP") == "winner"
@@ -458,9 +459,9 @@ def test_two_names_alone_are_one_method_that_beat_nobody():
 
 
 def test_one_seed_decides_nothing():
-    found = compare([study({"ObjP": [0.1], "ObjT": [0.9]})]).isel(cell=0)
+    found = compare([study({"ObjP": [0.1], "ObjT": [0.9]})]).isel(setting=0)
     assert found["lowest"] == "ObjP"
-    assert (found["standing"] == "undecided").all()
+    assert (found["verdict"] == "undecided").all()
     assert found["seeds"] == np.inf
     assert np.isnan(found["difference_lower"].values).all()
     assert found["rank_lower"].values.tolist() == [1, 1]
@@ -481,7 +482,7 @@ def test_methods_without_a_seed_in_common_decide_nothing():
 def test_a_method_with_one_seed_may_have_any_rank():
     ds = study(CLEAR)
     ds["status"].loc[{"algorithm": "ObjT", "seed": [1, 2, 3]}] = Outcome.NOT_RUN
-    found = compare([ds]).isel(cell=0)
+    found = compare([ds]).isel(setting=0)
     assert found["rank_lower"].values.tolist() == [1, 1, 2]
     assert found["rank_upper"].values.tolist() == [2, 3, 3]
 
@@ -489,20 +490,20 @@ def test_a_method_with_one_seed_may_have_any_rank():
 def test_a_method_that_lost_a_run_neither_wins_nor_ties_nor_is_counted():
     lost = {("ObjP", 1.0): 1}
     found = compare([study(CLEAR, diverged=lost)])
-    own = found.isel(cell=0)
+    own = found.isel(setting=0)
     assert (own["lowest"], own["runner_up"]) == ("ObjT", "OutP")
-    assert own["standing"].sel(algorithm="ObjP") == ""
+    assert own["verdict"].sel(algorithm="ObjP") == ""
     assert np.isnan(own["mean"].sel(algorithm="ObjP"))
     assert list(own["lost"].values) == [1, 0, 0]
     assert list(own["runs"].values) == [4, 4, 4]
     assert found.comparisons == 3
     everyone = {(label, 1.0): 4 for label in CLEAR}
-    own = compare([study(CLEAR, diverged=everyone)]).isel(cell=0)
+    own = compare([study(CLEAR, diverged=everyone)]).isel(setting=0)
     assert (own["lowest"], own["runner_up"]) == ("", "")
-    assert (own["standing"] == "").all()
-    own = compare([study(CLEAR, timed_out=dict(list(everyone.items())[1:]))]).isel(cell=0)
+    assert (own["verdict"] == "").all()
+    own = compare([study(CLEAR, timed_out=dict(list(everyone.items())[1:]))]).isel(setting=0)
     assert (own["lowest"], own["runner_up"]) == ("ObjP", "")
-    assert list(own["standing"].values) == ["alone", "", ""]
+    assert list(own["verdict"].values) == ["alone", "", ""]
 
 
 def test_one_method_that_is_left_beat_nobody():
@@ -511,7 +512,7 @@ def test_one_method_that_is_left_beat_nobody():
     dims = ("algorithm", "epsilon", "record")
     ds["mistakes"] = (dims, np.ones((3, ds.sizes["epsilon"], 50)))
     found = compare([ds])
-    assert found["standing"].isel(cell=0).values.tolist() == ["alone", "", ""]
+    assert found["verdict"].isel(setting=0).values.tolist() == ["alone", "", ""]
     content = answer.content(found, {})
     assert short(content) == "ObjP is the only one left on MNIST at ε = 1: all others lost runs."
     ((row,),) = (group["rows"] for group in content["groups"])
@@ -520,7 +521,7 @@ def test_one_method_that_is_left_beat_nobody():
 
 def test_the_floor_is_the_lowest_mean_without_privacy():
     free = {"Non-private": [0.05, 0.06, 0.07, 0.08], "Worse": [0.05, 0.06, 0.07, 0.09]}
-    found = compare([study(CLEAR, free=free)]).isel(cell=0)
+    found = compare([study(CLEAR, free=free)]).isel(setting=0)
     assert found["floor_method"] == "Non-private"
     assert found["floor"] == pytest.approx(0.065)
     low, high = stats.t.interval(0.95, 3, 0.065, stats.sem(free["Non-private"]))
@@ -550,8 +551,8 @@ def with_fact(ds, label, **facts):
 )
 def test_rivals_have_the_same_guarantee(facts):
     found = compare([with_fact(study(CLEAR), "ObjP", **facts)])
-    assert found.sizes["cell"] == 1
-    own = found.isel(cell=0)
+    assert found.sizes["setting"] == 1
+    own = found.isel(setting=0)
     assert list(own["compared"].values) == [False, True, True]
     assert list(own["excluded"].values) == [True, False, False]
     assert own["lowest"] == "ObjT"
@@ -595,7 +596,7 @@ def test_a_comparison_can_be_stored(tmp_path):
     assert found["compared"].dtype == bool
     assert found["lost"].dtype.kind == "i"
     for name in ("delta", "relation", "unit", "metric", "units", "long_name", "fraction"):
-        assert found[name].dims == ("cell",)
+        assert found[name].dims == ("setting",)
     found.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as stored:
         xr.testing.assert_equal(stored.load(), found)
@@ -620,10 +621,10 @@ def test_methods_that_are_missing_in_a_cell_are_not_ranked():
 
 
 def test_ranks_are_bounded_by_who_is_shown_to_be_ahead_and_behind():
-    found = compare([study(CLEAR)]).isel(cell=0)
+    found = compare([study(CLEAR)]).isel(setting=0)
     assert found["rank_lower"].values.tolist() == found["rank_upper"].values.tolist() == [1, 2, 3]
     near = study({**CLEAR, "ObjT": [0.10, 0.13, 0.11, 0.12]})
-    found = compare([near]).isel(cell=0)
+    found = compare([near]).isel(setting=0)
     assert found["rank_lower"].values.tolist() == [1, 1, 3]
     assert found["rank_upper"].values.tolist() == [2, 2, 3]
 
@@ -631,7 +632,7 @@ def test_ranks_are_bounded_by_who_is_shown_to_be_ahead_and_behind():
 def test_the_chance_of_a_lower_error_has_the_exact_interval():
     first = np.array([0.1, 0.1, 0.3, 0.2, 0.2, 0.1])
     second = np.array([0.2, 0.3, 0.2, 0.2, 0.3, 0.2])  # one tie
-    found = compare([study({"ObjP": first, "ObjT": second})]).isel(cell=0)
+    found = compare([study({"ObjP": first, "ObjT": second})]).isel(setting=0)
     own, level = found.sel(algorithm="ObjP", rival="ObjT"), float(found["level"])
     assert own["chance"] == pytest.approx(4.5 / 6)
     for end, below in (("low", 4), ("high", 5)):
@@ -650,7 +651,7 @@ def test_other_test_records_give_the_interval_of_the_paired_t_test():
     assert np.isnan(compare([ds])["reach_over_records"]).all()
     dims = ("algorithm", "epsilon", "record")
     ds["mistakes"] = (dims, wrong[:, None].repeat(ds.sizes["epsilon"], axis=1).astype(float))
-    found = compare([ds]).isel(cell=0)
+    found = compare([ds]).isel(setting=0)
     exact = stats.ttest_rel(wrong[0] / 4, wrong[2] / 4).confidence_interval(float(found["level"]))
     reach = found["reach_over_records"].sel(algorithm="ObjP", rival="OutP")
     assert reach == pytest.approx((exact.high - exact.low) / 2)

@@ -29,11 +29,11 @@ DIGITS = {
 }
 
 
-def cell(epsilon=1.0, added="", **standing):
+def cell(epsilon=1.0, added="", **verdicts):
     """Verdicts of the methods, in which ObjP has the lowest mean, and of the last one as a method that was added."""
     labels = [each["label"] for each in DIGITS["algorithms"]]
-    words = [standing.get(label.replace("-", ""), "worse") for label in labels]
-    found = {"standing": ("algorithm", words), "added": ("algorithm", ["", "", added])}
+    words = [verdicts.get(label.replace("-", ""), "worse") for label in labels]
+    found = {"verdict": ("algorithm", words), "added": ("algorithm", ["", "", added])}
     return xr.Dataset({**found, "lowest": "ObjP"}, {"algorithm": labels, "epsilon": epsilon})
 
 

@@ -170,7 +170,7 @@ def _show(options: argparse.Namespace) -> None:
 )
 def _compare(options: argparse.Namespace) -> int:
     from admmbench.report import differences, tables
-    from admmbench.report.environment import words
+    from admmbench.report.environment import texts, words
     from admmbench.report.terminal import as_rich
     from admmbench.results import reference
     from admmbench.results.file_differences import contrast
@@ -180,12 +180,13 @@ def _compare(options: argparse.Namespace) -> int:
     console = wide_console()
     outdated = filter(None, map(reference.outdated, (first, second)))
     sentences = map(words().outdated, outdated)
-    for difference in (*differences.settings(first, second), *sentences):
-        console.print(difference, soft_wrap=True, markup=False)
+    others = texts("differences").between(differences.between(first, second)).splitlines()
+    for sentence in (*others, *sentences):
+        console.print(sentence, soft_wrap=True, markup=False)
     unit = " in percent" if compared.attrs["fraction"] else ""
     rows = tables.differences(differences.rows(compared))
     console.print(as_rich(f"Final {compared.attrs['long_name']}{unit}", rows))
-    console.print(differences.summary(compared), soft_wrap=True)
+    console.print(texts("differences").summary(differences.states(compared)), soft_wrap=True)
     return int((compared["state"] == "different").any())
 
 
@@ -236,8 +237,8 @@ def _keep(options: argparse.Namespace) -> None:
 
 def ended(trace: xr.Dataset) -> str:
     """Say how a run ended: the final metric, lost seeds, and what it spent."""
+    from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
     from admmbench.frames.outcomes import SUCCESSFUL
-    from admmbench.results.wording import best_constant, counted, in_unit, measured, number
 
     attrs, metric = trace.attrs, trace[trace.attrs["metric"]]
     fraction = "valid_range" in metric.attrs

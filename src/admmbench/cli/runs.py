@@ -261,8 +261,8 @@ def _audit(options: argparse.Namespace) -> int:
     argument("--output", type=place, required=True, help="JSON file to write"),
 )
 def _tune(options: argparse.Namespace) -> None:
+    from admmbench.figures.wording import counted
     from admmbench.jobs.progress import shown
-    from admmbench.results.wording import counted
     from admmbench.study.grid import Search
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune

@@ -16,9 +16,9 @@ from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT
+from admmbench.figures.wording import budget, in_unit, proper
 from admmbench.results.reference import MARK
 from admmbench.results.who_wins import marks, names
-from admmbench.results.wording import budget, in_unit, proper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

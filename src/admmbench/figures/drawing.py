@@ -28,9 +28,9 @@ from admmbench.figures.style import (
     set_label,
     set_ticks,
 )
+from admmbench.figures.wording import budget
 from admmbench.files import BINARY, MARKUP, PDF, with_checksum, write
 from admmbench.results import statistics
-from admmbench.results.wording import budget
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,10 +207,10 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
     notes = []
     if seeded:
         notes.append(figure.says(shown.sizes["seed"]))
-        if ordered := statistics.seeds_by_looks(shown):
-            looks = statistics.looks(shown)
+        if ordered := statistics.seeds_by_analyses(shown):
+            analyses = statistics.interim_analyses(shown)
             notes.append(
-                f"From {ordered[0]} seeds on, more where a row was open (looks at {looks[0]} to {looks[-1]})."
+                f"From {ordered[0]} seeds on, more where a row was open (looks at {analyses[0]} to {analyses[-1]})."
             )
         elif fewer := statistics.fewer_seeds(shown):
             each = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]

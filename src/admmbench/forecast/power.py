@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from admmbench.figures.wording import about, budget, number, proper
 from admmbench.forecast.plan import core_seconds
 from admmbench.inference import power as inference
 from admmbench.jobs import seal
 from admmbench.results import reference
 from admmbench.results.aggregate import with_decision
 from admmbench.results.who_wins import compare
-from admmbench.results.wording import about, budget, number, proper
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,22 +58,22 @@ def power(study: Study, speeds: Speeds) -> Table:
     for head in [*heads, "undecided", "decided by", "core-hours"]:
         shown.add_column(head, justify="right")
     total = 0.0
-    for place in range(comparison.sizes["cell"]):
-        cell = comparison.isel(cell=place)
+    for place in range(comparison.sizes["setting"]):
+        cell = comparison.isel(setting=place)
         needed = float(cell["seeds"])
         hours = _core_hours(study, cell, speeds)
         total += hours
         # Nobody is the best where all but one lost runs, or all did.
-        best = cell["standing"].isin(["winner", "equivalent"]).any()
+        best = cell["verdict"].isin(["winner", "equivalent"]).any()
         shown.add_row(
             f"{proper(str(cell['dataset'].item()))}, {budget(float(cell['epsilon']))}",
             _points(cell, float(cell["margin"])),
             f"{int(cell['runs'].max())}",
             *(_points(cell, difference_shown(cell, look)) for look in looks),
-            f"{int((cell['standing'] == 'undecided').sum())}",
+            f"{int((cell['verdict'] == 'undecided').sum())}",
             about(needed) if needed else "now" if best else "–",
             number(hours, ".2f") if needed else "",
-            end_section=place == comparison.sizes["cell"] - 1,
+            end_section=place == comparison.sizes["setting"] - 1,
         )
     shown.add_row("all", *[""] * (len(shown.columns) - 2), number(total, ".2f"))
     return shown
@@ -107,7 +107,7 @@ def difference_shown(cell: xr.Dataset, n: int) -> float:
         return math.nan
     spreads = cell["deviation"].sel(rival=cell["lowest"].item())
     others = (spreads["algorithm"] != cell["lowest"]) & (cell["added"] == "")
-    running = others & cell["standing"].isin(["equivalent", "undecided"])
+    running = others & cell["verdict"].isin(["equivalent", "undecided"])
     spread = spreads.where(running if running.any() else others).median().item()
     return inference.difference_shown(spread, n, float(cell["level"]), float(cell["redrawn"]))
 
@@ -131,7 +131,7 @@ def _core_hours(study: Study, cell: xr.Dataset, speeds: Speeds) -> float:
     until = next((look for look in experiment.looks or () if look >= needed), needed)
     specs = {(run.label, run.spec.stated_budget): run.spec for run in experiment.runs}
     seconds = 0.0
-    for label in cell["algorithm"].values[(cell["standing"] == "undecided").values].tolist():
+    for label in cell["algorithm"].values[(cell["verdict"] == "undecided").values].tolist():
         spec = specs.get((label, epsilon))
         if spec is None:
             raise ValueError(

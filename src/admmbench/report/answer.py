@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from admmbench.figures.wording import proper
 from admmbench.inference.intervals import ROUNDING
 from admmbench.report import picture
 from admmbench.report.data import (
@@ -24,7 +25,6 @@ from admmbench.report.data import (
 )
 from admmbench.results import reference
 from admmbench.results.who_wins import marks, mean_ranks, names
-from admmbench.results.wording import proper
 
 if TYPE_CHECKING:
     from admmbench.figures import Figure
@@ -59,12 +59,12 @@ def content(
         ``answer`` with its ``facts``; ``marks`` of the pictures, with what they mean; ``parts``, names of data by what
         is left out of them; ``groups``, one for each experiment, its ``pictures``, the identifier of its ``curves``,
         ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of
-        all methods and cells; ``notes``.
+        all methods and settings; ``notes``.
     """
     places = _places(comparison)
     rows = [
-        row(cell, place, experiments.get(str(cell["experiment"].item())))
-        for cell, place in zip(cells(comparison), places, strict=True)
+        row(setting, place, experiments.get(str(setting["experiment"].item())))
+        for setting, place in zip(settings(comparison), places, strict=True)
     ]
     return {
         "answer": Answer(rows, _unbeaten(comparison)),
@@ -92,7 +92,7 @@ def _groups(
     looks: Mapping[str, Mapping[str, Look]],
 ) -> Iterator[dict[str, Any]]:
     """Rows of the experiments, one after another."""
-    both = zip(cells(comparison), rows, strict=True)
+    both = zip(settings(comparison), rows, strict=True)
     for name, group in itertools.groupby(both, key=lambda each: each[1].experiment):
         of_experiment, own = zip(*group, strict=True)
         yield {
@@ -102,19 +102,19 @@ def _groups(
             if name in experiments and len(own) > 1
             else "",
             "rows": own,
-            "beside": [_beside_control(cell) for cell in of_experiment],
+            "beside": [_beside_control(setting) for setting in of_experiment],
         }
 
 
-def cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
-    """Give the cells of a comparison, one after another."""
-    return (comparison.isel(cell=number) for number in range(comparison.sizes["cell"]))
+def settings(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
+    """Give the settings of a comparison, one after another."""
+    return (comparison.isel(setting=number) for number in range(comparison.sizes["setting"]))
 
 
 def _places(comparison: xr.Dataset) -> list[str]:
-    """Name of the data of each cell: the data set, or the experiment where several have one data set.
+    """Name of the data of each setting: the data set, or the experiment where several have one data set.
 
-    It has a mark where results are outdated: whatever is said of the cell may rest on them.
+    It has a mark where results are outdated: whatever is said of the setting may rest on them.
     """
     pairs = list(zip(comparison["experiment"].values, comparison["dataset"].values, strict=True))
     several = len({experiment for experiment, _ in pairs}) > len({data for _, data in pairs})
@@ -134,26 +134,26 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> Facts:
             found.setdefault(value, {})[place] = None
         return {value: [*where] for value, where in found.items()}
 
-    each = list(cells(comparison))
+    each = list(settings(comparison))
     return Facts(
-        spread(float(cell["delta"]) for cell in each),
-        spread((cell["relation"].item(), cell["unit"].item()) for cell in each),
-        spread((cell["long_name"].item(), _unit(cell)) for cell in each),
+        spread(float(setting["delta"]) for setting in each),
+        spread((setting["relation"].item(), setting["unit"].item()) for setting in each),
+        spread((setting["long_name"].item(), _unit(setting)) for setting in each),
         spread(map(_seeds, each)),
-        spread((_value(cell, "margin"), _unit(cell)) for cell in each),
-        spread(int(cell["looks"]) or 1 for cell in each),
+        spread((_value(setting, "margin"), _unit(setting)) for setting in each),
+        spread(int(setting["analyses"]) or 1 for setting in each),
         int(comparison.attrs["comparisons"]),
         _added(comparison),
     )
 
 
-def _unit(cell: xr.Dataset) -> str:
-    return "%" if cell["fraction"] else str(cell["units"].item()).removeprefix("1")
+def _unit(setting: xr.Dataset) -> str:
+    return "%" if setting["fraction"] else str(setting["units"].item()).removeprefix("1")
 
 
-def _seeds(cell: xr.Dataset) -> tuple[int, int]:
+def _seeds(setting: xr.Dataset) -> tuple[int, int]:
     """The fewest and the most of a method that is compared."""
-    runs = cell["runs"].where(cell["compared"], drop=True)
+    runs = setting["runs"].where(setting["compared"], drop=True)
     return int(runs.min()), int(runs.max())
 
 
@@ -161,7 +161,7 @@ def _unbeaten(comparison: xr.Dataset) -> list[str]:
     """Methods that were nowhere shown to be behind, by all their names."""
     own = names(comparison)
     out = marks(comparison).isin(["worse", ""]) | (comparison["added"] != "")
-    ahead = comparison["algorithm"].values[~out.any("cell").values]
+    ahead = comparison["algorithm"].values[~out.any("setting").values]
     return list(dict.fromkeys(_all_names(label, own) for label in ahead.tolist()))
 
 
@@ -174,59 +174,59 @@ def incomplete(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return {note: [*own] for note, own in named.items()}
 
 
-def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> Row:
+def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -> Row:
     """Make one row of the answer.
 
     Parameters
     ----------
-    cell
+    setting
         Cell of a comparison.
     place
         Name of its data.
     experiment
         Its definition, which knows how settings were found.
     """
-    epsilon, lowest = float(cell["epsilon"]), str(cell["lowest"].item())
-    same, behind = names(cell), str(cell["runner_up"].item())
-    second = cell.sel(algorithm=behind) if behind else None
-    group = _ascending(cell, "winner", "equivalent")
+    epsilon, lowest = float(setting["epsilon"]), str(setting["lowest"].item())
+    same, behind = names(setting), str(setting["runner_up"].item())
+    second = setting.sel(algorithm=behind) if behind else None
+    group = _ascending(setting, "winner", "equivalent")
     badges = (
         {} if experiment is None else {each: badge(experiment, each, epsilon) for each in group}
     )
-    constant = _value(cell, "constant")
+    constant = _value(setting, "constant")
     return Row(
         place=place,
-        experiment=str(cell["experiment"].item()),
-        note=str(cell["dataset_note"].item()),
-        measure=str(cell["long_name"].item()),
-        unit=_unit(cell),
+        experiment=str(setting["experiment"].item()),
+        note=str(setting["dataset_note"].item()),
+        measure=str(setting["long_name"].item()),
+        unit=_unit(setting),
         epsilon=epsilon,
         names=same,
         badges={_all_names(each, same): found for each, found in badges.items()},
         group=[_all_names(each, same) for each in group],
-        undecided=[_all_names(each, same) for each in _ascending(cell, "undecided")],
-        alone="".join(_all_names(each, same) for each in _ascending(cell, "alone")),
-        lost=bool((cell["lost"].where(cell["compared"], 0) > 0).any()),
-        seeds=float(cell["seeds"]),
+        undecided=[_all_names(each, same) for each in _ascending(setting, "undecided")],
+        alone="".join(_all_names(each, same) for each in _ascending(setting, "alone")),
+        lost=bool((setting["lost"].where(setting["compared"], 0) > 0).any()),
+        seeds=float(setting["seeds"]),
         added=[
             Added(
                 _all_names(label, same),
-                str(cell["added"].sel(algorithm=label).item()),
-                _difference(cell.sel(algorithm=label, rival=lowest)) if lowest else None,
+                str(setting["added"].sel(algorithm=label).item()),
+                _difference(setting.sel(algorithm=label, rival=lowest)) if lowest else None,
             )
-            for label in _added(cell)
+            for label in _added(setting)
         ],
         lowest=_all_names(lowest, same),
-        error=_value(cell.sel(algorithm=lowest), "mean", "lower", "upper") if lowest else None,
+        error=_value(setting.sel(algorithm=lowest), "mean", "lower", "upper") if lowest else None,
         runner_up=_all_names(behind, same),
         next_error=None if second is None else _value(second, "mean"),
         difference=None if second is None else _difference(second.sel(rival=lowest)),
         over_records=None if second is None else _over_records(second.sel(rival=lowest)),
-        floor_method=str(cell["floor_method"].item()),
-        floor=_value(cell, "floor"),
+        floor_method=str(setting["floor_method"].item()),
+        floor=_value(setting, "floor"),
         constant=constant,
         # Up to rounding: a method may predict the constant, too.
-        no_better=bool(cell["mean"].min() >= constant.centre * (1 - ROUNDING)),
+        no_better=bool(setting["mean"].min() >= constant.centre * (1 - ROUNDING)),
     )
 
 
@@ -251,16 +251,16 @@ def _all_names(label: str, same: Mapping[str, list[str]]) -> str:
     return " = ".join(same.get(label, [label]))
 
 
-def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
+def _beside_control(setting: xr.Dataset) -> dict[str, Any]:
     """All methods that compete in a row, by their mean: bounds of their rank, and each beside the control."""
-    control = str(cell["control"].item())
-    beside = cell.sel(rival=control) if control in cell["rival"].values else None
-    same = names(cell)
-    means = cell["mean"].where(cell["same_as"] == cell["algorithm"])
+    control = str(setting["control"].item())
+    beside = setting.sel(rival=control) if control in setting["rival"].values else None
+    same = names(setting)
+    means = setting["mean"].where(setting["same_as"] == setting["algorithm"])
     means = means.sortby(means).dropna("algorithm")
     rows = []
     for label in map(str, means["algorithm"].values):
-        own = cell.sel(algorithm=label)
+        own = setting.sel(algorithm=label)
         ranks = None if own["added"] else (float(own["rank_lower"]), float(own["rank_upper"]))
         found = Beside(_all_names(label, same), _value(own, "mean"), ranks)
         if beside is not None and label != control:
@@ -274,7 +274,11 @@ def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
                 chance=None if np.isnan(part) else Value(part, low, high),
             )
         rows.append(found)
-    return {"epsilon": float(cell["epsilon"]), "control": _all_names(control, same), "rows": rows}
+    return {
+        "epsilon": float(setting["epsilon"]),
+        "control": _all_names(control, same),
+        "rows": rows,
+    }
 
 
 def _over_records(pair: xr.Dataset) -> Value | None:
@@ -284,19 +288,19 @@ def _over_records(pair: xr.Dataset) -> Value | None:
     return None if np.isnan(reach) else Value(centre, centre - reach, centre + reach, fraction)
 
 
-def _ascending(cell: xr.Dataset, *standings: str) -> list[str]:
+def _ascending(setting: xr.Dataset, *verdicts: str) -> list[str]:
     """Labels of methods that stand so, by their mean."""
-    means = cell["mean"][cell["standing"].isin(standings).values]
+    means = setting["mean"][setting["verdict"].isin(verdicts).values]
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
 def _matrix(comparison: xr.Dataset, rows: list[Row]) -> dict[str, Any]:
-    """All methods in all cells, by mean rank where they have one."""
+    """All methods in all settings, by mean rank where they have one."""
     ranks = mean_ranks(comparison).to_series()
-    compared = comparison["algorithm"].values[comparison["compared"].any("cell").values]
+    compared = comparison["algorithm"].values[comparison["compared"].any("setting").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
     same = names(comparison)
-    columns = list(cells(comparison.assign(mark=marks(comparison))))
+    columns = list(settings(comparison.assign(mark=marks(comparison))))
     spans = itertools.groupby(rows, key=lambda head: head.experiment)
     return {
         "spans": [list(own) for _, own in spans],
@@ -304,7 +308,7 @@ def _matrix(comparison: xr.Dataset, rows: list[Row]) -> dict[str, Any]:
             {
                 "label": _all_names(label, same),
                 "rank": float(ranks.get(label, np.nan)),
-                "cells": [_of_method(cell.sel(algorithm=label)) for cell in columns],
+                "cells": [_of_method(setting.sel(algorithm=label)) for setting in columns],
             }
             for label in order
             if same[label][0] == label
@@ -313,14 +317,14 @@ def _matrix(comparison: xr.Dataset, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _of_method(cell: xr.Dataset) -> MatrixCell:
-    compared = bool(cell["compared"])
+def _of_method(setting: xr.Dataset) -> MatrixCell:
+    compared = bool(setting["compared"])
     return MatrixCell(
-        _value(cell, "mean"),
-        compared and bool(cell["outdated"]),
-        str(cell["mark"].item()),
-        int(cell["lost"]) if compared else 0,
-        int(cell["runs"]),
+        _value(setting, "mean"),
+        compared and bool(setting["outdated"]),
+        str(setting["mark"].item()),
+        int(setting["lost"]) if compared else 0,
+        int(setting["runs"]),
     )
 
 
@@ -329,7 +333,7 @@ def _notes(comparison: xr.Dataset, places: list[str]) -> Notes:
     rows = np.array(places)
 
     def where(chosen: xr.DataArray) -> dict[str, list[str]]:
-        chosen = chosen.transpose("algorithm", "cell")
+        chosen = chosen.transpose("algorithm", "setting")
         found = zip(chosen["algorithm"].values, chosen.values, strict=True)
         return {
             str(label): list(dict.fromkeys(rows[own].tolist())) for label, own in found if own.any()
@@ -347,6 +351,6 @@ def _difference(pair: xr.Dataset) -> Value:
 
 
 def _value(values: xr.Dataset, centre: str, *ends: str) -> Value:
-    """A number of a cell, with its interval if that is asked for."""
+    """A number of a setting, with its interval if that is asked for."""
     lower, upper = (float(values[name]) for name in ends) if ends else (np.nan, np.nan)
     return Value(float(values[centre]), lower, upper, bool(values["fraction"]))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from admmbench.claims.judge import FEWEST, Finding, Verdict
 from admmbench.inference.contrasts import TEST, Decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.power import MOST
-from admmbench.report.environment import TEXT
+from admmbench.report import environment
 
 _NUMBERS = {
     "fewest": FEWEST,
@@ -34,7 +34,7 @@ def texts(verdict: Verdict) -> Texts:
     Several pieces of evidence follow each other, each behind the name of its experiment. Where a claim is contradicted,
     only those that contradict it give the reason.
     """
-    words: Any = TEXT.get_template("claims.jinja", globals=_NUMBERS).module
+    words = environment.texts("claims", **_NUMBERS)
     findings = verdict.findings
     reasons = findings
     if verdict.verdict == Decision.CONTRADICTED:

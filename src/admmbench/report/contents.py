@@ -13,9 +13,9 @@ from admmbench.figures import drawing
 from admmbench.figures.base import FORMATS
 from admmbench.files import read_checked, read_sealed
 from admmbench.jobs import seal
-from admmbench.report.rendering import Missing, Section
+from admmbench.report.data import Missing, Reason, collected
+from admmbench.report.rendering import Section
 from admmbench.results.aggregate import join_runs, read
-from admmbench.results.wording import at
 from admmbench.study.address import LOG
 from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MESSAGE = "admmbench: "
 
 
+Why = tuple[Reason, str]
+"""Why a run is missing, and what failed said."""
 Gathered = tuple[Section | None, list[Missing]]
 """An experiment as far as it is there, None if none of its runs is; and what is missing of it."""
 
@@ -71,10 +73,10 @@ def gather_what_exists(folder: Path) -> Gathered:
     try:
         name, experiment, looks = read_drawn_experiment(folder)
     except ConfigError as error:
-        return (None, [Missing(folder.name, "everything", str(error))])
+        return (None, [Missing(folder.name, "everything", "said", said=str(error))])
     place = experiment.runs_folder(folder)
     there: list[tuple[Run, xr.Dataset]] = []
-    gone: list[tuple[Run, str]] = []
+    gone: list[tuple[Run, Why]] = []
     for run in experiment.runs:
         path = place / run.path
         try:
@@ -83,34 +85,33 @@ def gather_what_exists(folder: Path) -> Gathered:
             else:
                 gone.append((run, _why_no_run(folder, experiment, run)))
         except seal.StaleResultError as error:
-            gone.append((run, str(error)))
-    missing = [Missing(experiment.title, *each) for each in _runs(experiment, gone)]
+            gone.append((run, ("said", str(error))))
+    missing = list(_missing_runs(experiment, gone))
     if not there:
         return (None, missing)
     if len(there) == len(experiment.runs):
         try:
             seal.read(folder / "results.nc")
         except seal.StaleResultError as error:
-            why = (
-                str(error)
-                if (folder / "results.nc").exists()
-                else _why(folder / "logs/aggregate.log")
-            )
-            missing.append(Missing(experiment.title, "results.nc", why))
+            why, said = _why(folder / "logs/aggregate.log")
+            if (folder / "results.nc").exists():
+                why, said = "said", str(error)
+            missing.append(Missing(experiment.title, "file", why, "results.nc", said))
     results = join_runs(name, experiment, there)
     drawings, audits = {}, []
     for figure in experiment.figures:
         try:
             drawings[figure.name] = drawing.svg(results, figure, looks)
         except Exception as error:  # of a kind of figure that counts on all runs, perhaps a plug-in
-            reason = f"cannot be drawn from what there is ({error})"
-            missing.append(Missing(experiment.title, f"figure {figure.name}", reason))
+            missing.append(
+                Missing(experiment.title, "figure", "not_drawn", figure.name, str(error))
+            )
     for file, run in experiment.audits.items():
         try:
             audits.append((run, _audit(folder, file)))
         except (OSError, ValueError):
-            reason = _why(folder / "logs" / AUDITS / Path(file).with_suffix(".log"))
-            missing.append(Missing(experiment.title, f"audit of {_named([run])}", reason))
+            why, said = _why(folder / "logs" / AUDITS / Path(file).with_suffix(".log"))
+            missing.append(Missing(experiment.title, "audit", why, _named([run]), said))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
     return (Section(results, experiment, drawings, {}, looks, audits), missing)
@@ -120,37 +121,37 @@ def _audit(folder: Path, name: str) -> Audit:
     return Audit.from_dict(read_sealed(folder / AUDITS / name))
 
 
-def _runs(experiment: Experiment, gone: list[tuple[Run, str]]) -> Iterator[tuple[str, str]]:
+def _missing_runs(experiment: Experiment, gone: list[tuple[Run, Why]]) -> Iterator[Missing]:
     """Runs that are missing, those with the same reason together, and the reason."""
-    together: dict[str, list[Run]] = {}
-    for run, reason in gone:
-        together.setdefault(reason, []).append(run)
-    for reason, runs in together.items():
-        yield "all runs" if len(runs) == len(experiment.runs) else _named(runs), reason
+    places = collected((reason, place) for place, (_, reason) in enumerate(gone))
+    for (why, said), own in places.items():
+        runs = [gone[place][0] for place in own]
+        if len(runs) == len(experiment.runs):
+            yield Missing(experiment.title, "all_runs", why, said=said)
+        else:
+            yield Missing(experiment.title, "runs", why, _named(runs), said)
     for method in experiment.untuned:
-        yield method, "must be tuned first, with snakemake tune"
+        yield Missing(experiment.title, "runs", "untuned", [(method, [])])
 
 
-def _named(runs: Iterable[Run]) -> str:
+def _named(runs: Iterable[Run]) -> list[tuple[str, list[float]]]:
     """Methods with their budgets."""
-    budgets: dict[str, list[float]] = {}
-    for run in runs:
-        budgets.setdefault(run.label, []).append(run.spec.stated_budget)
-    return "; ".join(at(label, *dict.fromkeys(own)) for label, own in budgets.items())
+    return [*collected((run.label, run.spec.stated_budget) for run in runs).items()]
 
 
-def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> str:
+def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> Why:
     """Why a run is missing: what its log says, or that of the data set that it waits for."""
     prepared = _said(folder.parent / "logs/prepare" / f"{experiment.dataset_folder}.log")
     runs = experiment.runs_folder(folder)
     log = folder / "logs/time.log" if experiment.timed else runs / run.address.file(LOG)
-    return f"no data: {prepared}" if prepared and not log.exists() else _why(log)
+    return ("no_data", prepared) if prepared and not log.exists() else _why(log)
 
 
-def _why(log: Path) -> str:
+def _why(log: Path) -> Why:
     if not log.exists():
-        return "was not started"
-    return _said(log) or f"ended without a message, as a process that is killed does; see {log}"
+        return ("not_started", "")
+    said = _said(log)
+    return ("said", said) if said else ("no_message", str(log))
 
 
 def _said(log: Path) -> str:

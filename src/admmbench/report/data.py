@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from admmbench.inference.intervals import ROUNDING
 
@@ -13,10 +13,22 @@ Badge = Literal["tuned", "tuned_at_edge", "stated", "default"]
 """How the settings of a method were found."""
 PrivacyKind = Literal["not_private", "equal", "none", "unequal"]
 """Whether methods of a row have no noise, equal totals, no guarantee, or totals that differ."""
+Reason = Literal["said", "not_started", "no_message", "no_data", "not_drawn", "untuned"]
+"""Why something is missing: what failed said so, or the reason that a template states."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 MOST_NAMED = 3
 """Number of methods that are named before the page says how many more there are."""
+
+
+def collected(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the distinct values of each key, in their order."""
+    values: dict[K, dict[V, None]] = {}
+    for key, value in pairs:
+        values.setdefault(key, {})[value] = None
+    return {key: [*distinct] for key, distinct in values.items()}
 
 
 class Value(NamedTuple):
@@ -198,7 +210,8 @@ class Facts(NamedTuple):
     """By the fewest and the most of a method."""
     margins: dict[tuple[Value, str], list[str]]
     """By value and unit."""
-    looks: dict[int, list[str]]
+    analyses: dict[int, list[str]]
+    """By the number of interim analyses."""
     comparisons: int
     """Number of pairs of methods of all rows."""
     added: list[str]
@@ -223,7 +236,7 @@ class MatrixCell(NamedTuple):
 
     error: Value
     outdated: bool
-    standing: str
+    verdict: str
     """As of `admmbench.results.who_wins.marks`."""
     lost: int
     runs: int
@@ -293,3 +306,86 @@ class Budgets(NamedTuple):
     notions: dict[str, list[str]]
     beyond_proof: bool
     """Whether Gaussian noise was calibrated for one iteration beyond the budgets that a proof covers."""
+
+
+class Conditions(NamedTuple):
+    """What was run in an experiment."""
+
+    attrs: Mapping[str, Any]
+    """Of the results."""
+    data: str
+    problem: Any
+    agents: list[int]
+    partition: Any
+    """None for equal shares."""
+    rounds: tuple[int, int]
+    """The fewest and the most of a method."""
+    seeds: int
+    constant: Value
+    """Error of the best constant prediction, NaN where it is not known."""
+    units: str
+    """Of this error."""
+    budgets: list[float]
+    """None of a problem with constraints, in which nothing is private."""
+    whole_runs: bool
+    deltas: list[float]
+    protected: list[str]
+    """The units of privacy of the methods: ``record``, ``agent``."""
+
+
+class Spread(NamedTuple):
+    """Seeds of a mean in a table, and what is shown beside it."""
+
+    seeds: int
+    each: bool
+    """Whether each seed is shown, and not a band."""
+    band: tuple[float, float]
+    """Percentiles at its edges."""
+    fewest: int | None
+    """Number of seeds of the point with the fewest, where interim analyses gave some points more."""
+    fewer: list[tuple[str, float, int]]
+    """Methods and budgets with fewer seeds, where there were none."""
+
+
+class Missing(NamedTuple):
+    """Something that could not be had, and why."""
+
+    experiment: str
+    """Its title."""
+    what: Literal["everything", "all_runs", "runs", "file", "figure", "audit"]
+    why: Reason
+    names: list[tuple[str, list[float]]] | str = ""
+    """Methods with their budgets, or what else is missing."""
+    said: str = ""
+    """What failed said, or the log that has no message."""
+
+
+class FileDifferences(NamedTuple):
+    """What differs between two files of results, besides final values."""
+
+    facts: dict[str, tuple[str, str]]
+    only_first: list[str]
+    only_second: list[str]
+    code: list[str]
+    """Methods with other code."""
+    params: list[str]
+    """Methods with other parameters."""
+    ended: list[tuple[str, float]]
+    """Methods and budgets of which a run ended in another way."""
+
+
+class Kept(NamedTuple):
+    """Results of an experiment beside those that are kept; two of different scales are not compared."""
+
+    seeds: int
+    rounds: int
+    others: list[str]
+    """Settings in which the scales differ."""
+    refused: str = ""
+    """Why the files cannot be compared, empty if they can."""
+    states: Mapping[str, int] = {}
+    """Number of methods and budgets in each state, see `admmbench.results.file_differences.contrast`."""
+    rows: list[list[str]] = []
+    """Those that do not agree."""
+    outdated: Any = None
+    """What is outdated of the kept results."""

@@ -1,25 +1,19 @@
-"""Differences of two files of results, in words: see `admmbench.results.file_differences`."""
+"""Differences of two files of results: see `admmbench.results.file_differences`."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from admmbench.figures import wording
 from admmbench.frames.outcomes import Outcome
-from admmbench.results import reference, wording
+from admmbench.report.data import FileDifferences, Kept
+from admmbench.results import reference
 from admmbench.results.file_differences import contrast
-
-_WORDS = {
-    "identical": "identical bit for bit",
-    "rounding": "equal within rounding",
-    "consistent": "consistent: their intervals hold 0",
-    "different": "different",
-    "unknown": "not to be judged from so few seeds",
-}
 
 HEADS = (
     *("method", "budget", "first", "second", "second - first, interval"),
@@ -31,60 +25,60 @@ _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sens
 
 
 def rows(found: xr.Dataset) -> Iterator[list[str]]:
-    """Write the cells of a contrast that ran in both files, see `HEADS`; values of fractions are in percent."""
+    """Write the settings of a contrast that ran in both files, see `HEADS`; values of fractions are in percent."""
     for place in np.argwhere((found["state"] != "").values):
-        cell = found.isel(algorithm=place[0], epsilon=place[1])
+        setting = found.isel(algorithm=place[0], epsilon=place[1])
         number = {
-            name: wording.measured(float(cell[name]), found.attrs["fraction"])
+            name: wording.measured(float(setting[name]), found.attrs["fraction"])
             for name in ("first", "second", "difference", "lower", "upper", "largest")
         }
-        state = str(cell["state"].item())
-        interval = f" {number['lower']} to {number['upper']}" if cell["lower"].notnull() else ""
+        state = str(setting["state"].item())
+        ends = f" {number['lower']} to {number['upper']}" if setting["lower"].notnull() else ""
         yield [
-            str(cell["algorithm"].item()),
-            wording.budget(float(cell["epsilon"])),
+            str(setting["algorithm"].item()),
+            wording.budget(float(setting["epsilon"])),
             number["first"],
             number["second"],
-            number["difference"] + (interval if state in ("consistent", "different") else ""),
+            number["difference"] + (ends if state in ("consistent", "different") else ""),
             number["largest"],
-            str(int(cell["seeds"])),
+            str(int(setting["seeds"])),
             state,
         ]
 
 
-def summary(found: xr.Dataset) -> str:
-    """Return a sentence on how many settings are in which state."""
-    states = found["state"].values
-    parts = [f"{n} {words}" for name, words in _WORDS.items() if (n := int((states == name).sum()))]
-    return f"{int((states != '').sum())} methods and budgets: {'; '.join(parts)}."
+def states(found: xr.Dataset) -> dict[str, int]:
+    """Return the number of methods and budgets of a contrast in each state, those that did not run left out."""
+    return Counter(state for state in found["state"].values.ravel().tolist() if state)
 
 
-def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
-    """Name other differences between the two files, a sentence for each."""
+def between(first: xr.Dataset, second: xr.Dataset) -> FileDifferences:
+    """Return what differs between two files besides final values."""
     facts = [{**each.attrs, **json.loads(each.attrs["versions"])} for each in (first, second)]
-    for name in sorted({*facts[0], *facts[1]} - {"versions", "Conventions", "outdated"}):
-        values = [str(each.get(name, "none")) for each in facts]
-        if values[0] != values[1]:
-            yield f"{name.replace('_', ' ')}: {values[0]} and {values[1]}."
-    labels = [list(map(str, ds["algorithm"].values)) for ds in (first, second)]
-    for here, there, which in ((*labels, "first"), (*labels[::-1], "second")):
-        if alone := [label for label in here if label not in there]:
-            yield f"Only in the {which}: {', '.join(alone)}."
-    common = [label for label in labels[0] if label in labels[1]]
-    for name, words in {"fingerprint": "Other code", "params": "Other parameters"}.items():
-        a, b = (ds[name].sel(algorithm=common).values for ds in (first, second))
-        if changed := [label for label, x, y in zip(common, a, b, strict=True) if x != y]:
-            yield f"{words}: {', '.join(changed)}."
+    names = sorted({*facts[0], *facts[1]} - {"versions", "Conventions", "outdated"})
+    pairs = {name: tuple(str(each.get(name, "none")) for each in facts) for name in names}
+    one, other = (list(map(str, ds["algorithm"].values)) for ds in (first, second))
+    common = [label for label in one if label in other]
+
+    def changed(name: str) -> list[str]:
+        values = (ds[name].sel(algorithm=common).values for ds in (first, second))
+        return [label for label, a, b in zip(common, *values, strict=True) if a != b]
+
     ends = xr.align(
         *(each["status"].stack(run=["algorithm", "epsilon"]) for each in (first, second))
     )
     ran = (ends[0] != Outcome.NOT_RUN) & (ends[1] != Outcome.NOT_RUN)
     otherwise = ((ends[0] != ends[1]) & ran).any("seed")
-    if runs := otherwise["run"].values[otherwise.values].tolist():
-        yield f"Ended in another way: {'; '.join(wording.at(*run) for run in runs)}."
+    return FileDifferences(
+        {name: (a, b) for name, (a, b) in pairs.items() if a != b},
+        [label for label in one if label not in other],
+        [label for label in other if label not in one],
+        changed("fingerprint"),
+        changed("params"),
+        otherwise["run"].values[otherwise.values].tolist(),
+    )
 
 
-def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
+def against(results: xr.Dataset, kept: xr.Dataset) -> Kept:
     """Compare the results of an experiment with kept ones, for the report.
 
     Parameters
@@ -93,25 +87,17 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
         Of the study.
     kept
         Of the same experiment.
-
-    Returns
-    -------
-    dict
-        ``scale`` says what is kept, ``summary`` how well final values agree; ``rows`` has those that do not agree, see
-        `rows`, and ``outdated`` what is outdated of the kept ones. Two of different scales are not compared.
     """
-    scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
-    names = [name for name in _SCALE if str(kept.attrs.get(name)) != str(results.attrs.get(name))]
+    others = [name for name in _SCALE if str(kept.attrs.get(name)) != str(results.attrs.get(name))]
+    found = Kept(kept.sizes["seed"], int(kept.attrs["rounds"]), others)
+    if others:
+        return found
     try:
-        if names:
-            raise ValueError(f"this study has another {', another '.join(names)}")
         compared = contrast(kept, results)
     except ValueError as error:
-        return {"scale": scale, "summary": f"Not compared: {error}.", "rows": [], "outdated": None}
-    different = [row for row in rows(compared) if row[-1] == "different"]
-    return {
-        "scale": scale,
-        "summary": summary(compared),
-        "rows": different,
-        "outdated": reference.outdated(kept),
-    }
+        return found._replace(refused=str(error))
+    return found._replace(
+        states=states(compared),
+        rows=[row for row in rows(compared) if row[-1] == "different"],
+        outdated=reference.outdated(kept),
+    )

@@ -6,9 +6,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from admmbench.figures import wording
 from admmbench.inference.power import POWER
 from admmbench.privacy import delta_warning
-from admmbench.results import wording
 
 
 def grouped(selections: Iterable[tuple[str, float]]) -> list[tuple[list[str], list[float]]]:
@@ -37,11 +37,13 @@ TEMPLATES.filters |= {
         wording.about,
         wording.at,
         wording.best_constant,
+        wording.budget,
         wording.confidence,
         wording.counted,
         wording.given,
         wording.in_unit,
         wording.listed,
+        wording.mapping,
         wording.measured,
         wording.number,
         wording.one_line,
@@ -49,6 +51,7 @@ TEMPLATES.filters |= {
         wording.proper,
         wording.quantity,
         wording.short,
+        wording.stated,
         wording.some,
         wording.together,
     )
@@ -58,6 +61,11 @@ TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf, "pow
 TEXT = TEMPLATES.overlay(autoescape=False)
 
 
+def texts(name: str, **given: Any) -> Any:
+    """Return the macros of a template that write sentences, without markup, with what they are given besides."""
+    return TEXT.get_template(f"{name}.jinja", globals=given).module
+
+
 def words() -> Any:
-    """Return the macros that write sentences, without markup."""
-    return TEXT.get_template("words.jinja").module
+    """Return the macros that page and terminal share."""
+    return texts("words")

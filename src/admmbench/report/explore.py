@@ -22,10 +22,10 @@ from scipy.special import stdtrit
 from admmbench.figures import Figure
 from admmbench.figures.look import Look
 from admmbench.figures.tidy import COURSES
+from admmbench.figures.wording import given, proper
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.inference.intervals import LEVEL
 from admmbench.results import reference, statistics
-from admmbench.results.wording import data_of, given, proper
 
 PRECISE, FINE = 6, 3
 """Significant digits of the metric of the problem, and of the others."""
@@ -147,7 +147,7 @@ def _facts(results: xr.Dataset, looks: Mapping[str, Look]) -> dict[str, Any]:
     noisy = results["algorithm"].values[statistics.noisy(results).any("epsilon").values]
     return {
         "name": attrs["experiment"],
-        "dataset": proper(data_of(attrs)),
+        "dataset": proper(statistics.data_of(attrs)),
         "note": attrs.get("dataset_note", ""),
         "budget": "ε of the whole run"
         if statistics.of_whole_runs(results)

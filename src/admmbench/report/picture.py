@@ -10,7 +10,8 @@ import xarray as xr
 from markupsafe import Markup, escape
 
 from admmbench.figures import attacks, differences, drawing
-from admmbench.report.tables import stated
+from admmbench.figures.wording import stated
+from admmbench.report.environment import words
 from admmbench.results.who_wins import marks
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def of_settings(comparison: xr.Dataset, experiment: str, looks: Mapping[str, Loo
     """
     drawn = []
     for number in (comparison["experiment"] == experiment).values.nonzero()[0]:
-        setting = comparison.isel(cell=number)
+        setting = comparison.isel(setting=number)
         if found := differences.differences(setting):
             title = differences.title(setting, found)
             figure = differences.draw(setting, found, looks)
@@ -84,6 +85,5 @@ def of_audits(audits: Sequence[tuple[Run, Audit]], prefix: str) -> list[tuple[st
         if found.curve and any(each.rates for each in found.findings):
             title = f"{run.label}, ε = {stated(run.spec.stated_budget)}"
             text = drawing.content(attacks.draw(found), "svg", title).decode()
-            label = f"Hits of attacks against their false alarms: {title}"
-            drawn.append((title, inline(text, f"{prefix}-{number}", label)))
+            drawn.append((title, inline(text, f"{prefix}-{number}", words().attacks(title))))
     return drawn

@@ -11,20 +11,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from admmbench.claims.judge import FIRM, Verdict
 from admmbench.figures import Figure, drawing, look
+from admmbench.figures.wording import confidence, proper
 from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
-from admmbench.report import answer, differences, explore, picture, standings, tables
+from admmbench.report import answer, differences, explore, leaders, picture, tables
 from admmbench.report.claims import texts
-from admmbench.report.data import Lead, Protected
+from admmbench.report.data import Lead, Missing, Protected
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
-from admmbench.results.wording import confidence, proper
 from admmbench.tuning.outdated import outdated
 
 if TYPE_CHECKING:
@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
-
-
-class Missing(NamedTuple):
-    """It names something that could not be had."""
-
-    experiment: str
-    """Its title."""
-    what: str
-    """Such as a method and its budgets."""
-    why: str
-    """The reason, as it was said by what failed."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +107,7 @@ def render(
     experiments = [section.results for section in sections]
     comparison = compare(experiments)
     definitions = {section.name: section.experiment for section in sections}
-    leading = standings.content(experiments, definitions)
+    leading = leaders.content(experiments, definitions)
     decided = look.of_results(experiments)
     sections = [replace(section, looks={**decided, **section.looks}) for section in sections]
     looks = {section.name: section.looks for section in sections}
@@ -128,7 +117,7 @@ def render(
         version=version("admmbench"),
         missing=missing,
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
-        standings=leading,
+        leaders=leading,
         parts=_incomplete(sections, leading),
         protected=_protected(experiments),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
@@ -217,12 +206,12 @@ def _is_theorem(verdict: Verdict, experiment: str) -> bool:
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
     """Everything the template shows of one experiment, which has a number on the page; all are compared."""
     results, attrs = section.results, section.results.attrs
-    compared = {} if section.kept is None else differences.against(results, section.kept)
+    compared = None if section.kept is None else differences.against(results, section.kept)
     return {
         "name": section.name,
         "attrs": attrs,
         "experiment": section.experiment,
-        "setting": tables.setting(results),
+        "conditions": tables.conditions(results),
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
         "marks": reference.outdated(results),
@@ -243,7 +232,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "audits": tables.audits(section.audits, section.experiment),
         "attacks": picture.of_audits(section.audits, f"a{number}"),
         "reference": compared,
-        "differences": tables.differences(compared.get("rows", ())),
+        "differences": tables.differences(compared.rows) if compared else None,
         "budgets": tables.budgets(results),
         "caveats": tables.caveats(results),
         "versions": json.loads(attrs["versions"]),

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from admmbench.figures import wording
+from admmbench.figures.wording import given, number, stated
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS
-from admmbench.report.data import Budgets, Protected
+from admmbench.report.data import Budgets, Conditions, Protected, Spread, Value, collected
 from admmbench.report.differences import HEADS
-from admmbench.results import statistics, wording
+from admmbench.report.environment import words
+from admmbench.results import statistics
 from admmbench.results.reference import marked
-from admmbench.results.who_wins import standings
-from admmbench.results.wording import at, best_constant, data_of, given, in_unit, number, proper
+from admmbench.results.who_wins import verdicts
 from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class Cell(NamedTuple):
     """A cell of a table is more than a text."""
 
     text: str
-    standing: str = ""
+    verdict: str = ""
     """Verdict on its method, see `admmbench.inference.contrasts.judge_setting`: winners bold, the best group tinted."""
     note: str = ""
     """Small print."""
@@ -47,62 +49,33 @@ class Table(NamedTuple):
     rows: list[list[str | Cell]]
 
 
-def setting(results: xr.Dataset) -> dict[str, str]:
-    """Say what was run, as name and value."""
+def conditions(results: xr.Dataset) -> Conditions:
+    """Return what was run."""
     attrs, metric = results.attrs, results[results.attrs["metric"]].attrs
-    constant = metric.get("best_constant", math.nan), statistics.is_fraction(results)
-    budgets = {
-        f"Budgets {budget(results)}": ", ".join(map(stated, results["epsilon"].values)),
-        "δ": _each(results["delta"]),
-        "Sensitivity": str(attrs["sensitivity"]),
-        # A method may have neighbours of its own.
-        "Neighbours": ", ".join(
-            attrs["relation"] + (" of whole agents" if unit == "agent" else "")
-            for unit in ("record", "agent")
-            if unit in results["unit"].values
-        ),
-    }
-    constrained = statistics.is_constrained(results)
-    targets = f"{attrs['n_classes']} classes" if attrs["n_classes"] else "numbers as targets"
     # A number of agents stands for equal shares.
-    partition = mapping(attrs["partition"]) if attrs["partition"].startswith("{") else "iid"
-    found = {
-        "Data": f"{proper(data_of(attrs))}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
-        f"{attrs['n_features']:,} features, {targets}",
-        "Note on the data": attrs.get("dataset_note"),
-        "Agents": f"{_each(results['agents'])}; partition: {partition}",
-        "Shares": attrs.get("shares"),
-        "Best constant prediction": best_constant(*constant, metric["units"]),
-        "Problem": mapping(attrs["problem"]),
-        "Rounds": _rounds(results),
-        "Seeds": str(results.sizes["seed"]),
-        **({} if constrained else budgets),
-        "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
-    }
-    return {name: value for name, value in found.items() if value}
+    partition = json.loads(attrs["partition"]) if attrs["partition"].startswith("{") else None
+    rounds = results["rounds"].values
+    return Conditions(
+        attrs,
+        statistics.data_of(attrs),
+        json.loads(attrs["problem"]),
+        list(dict.fromkeys(results["agents"].values.tolist())),
+        partition,
+        (int(rounds[rounds > 0].min()), int(rounds.max())),
+        results.sizes["seed"],
+        Value(metric.get("best_constant", math.nan), fraction=statistics.is_fraction(results)),
+        metric["units"],
+        [] if statistics.is_constrained(results) else results["epsilon"].values.tolist(),
+        statistics.of_whole_runs(results),
+        list(dict.fromkeys(results["delta"].values.tolist())),
+        # A method may have neighbours of its own.
+        [unit for unit in ("record", "agent") if unit in results["unit"].values],
+    )
 
 
 def budget(results: xr.Dataset) -> str:
     """Say what a budget is."""
     return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
-
-
-def stated(budget: float) -> str:
-    """Write a budget, or that there is none."""
-    return "none" if math.isinf(budget) else number(budget)
-
-
-def _each(coordinate: xr.DataArray) -> str:
-    """Distinct values, in their order."""
-    values = dict.fromkeys(coordinate.values.tolist())
-    return ", ".join(f"{v:,}" if isinstance(v, int) else given(v) for v in values)
-
-
-def _rounds(results: xr.Dataset) -> str:
-    """Of all runs, or the fewest and the most where methods have their own."""
-    found = results["rounds"].values
-    fewest, most = found[found > 0].min(), found.max()
-    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
 def methods(results: xr.Dataset) -> Table:
@@ -129,7 +102,10 @@ def _params(results: xr.Dataset, place: int) -> str:
     )
     names = sorted({path.removeprefix("params.") for each in chosen for path in each})
     tuned = f"tuned: {', '.join(names)}" if names else ""
-    return "; ".join(filter(None, (mapping(str(own["params"].item())), tuned))) or "defaults"
+    return (
+        "; ".join(filter(None, (wording.mapping(json.loads(str(own["params"].item()))), tuned)))
+        or "defaults"
+    )
 
 
 def tuning(experiment: Experiment) -> Table:
@@ -165,9 +141,9 @@ def tuning(experiment: Experiment) -> Table:
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
     """Return the captions of the tables of the problem's metric, each with what it shows of a run."""
     attrs = results[results.attrs["metric"]].attrs
-    unit = in_unit("%" if statistics.is_fraction(results) else attrs["units"])
-    name = attrs["long_name"]
-    return {f"Final {name}{unit}": "final", f"Lowest {name} of all rounds{unit}": "best"}
+    unit = "%" if statistics.is_fraction(results) else attrs["units"]
+    shown: tuple[statistics.Reduction, ...] = ("final", "best")
+    return {words().errors(attrs["long_name"], unit, how): how for how in shown}
 
 
 # Columns of the table of solutions, in their order, with their heads; groups' losses follow.
@@ -219,11 +195,11 @@ def errors(
     lost, started = (_plain(each) for each in counts)
     # The lowest of all rounds is selected on the test set.
     final = how == "final"
-    standing = _plain(standings(results, comparison)) if final else np.full(lost.shape, "")
+    verdict = _plain(verdicts(results, comparison)) if final else np.full(lost.shape, "")
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
-        gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""
-        cells[place] = cells[place]._replace(standing=str(standing[place]), lost=gone)
+        gone = words().lost_of(lost[place], started[place]) if lost[place] else ""
+        cells[place] = cells[place]._replace(verdict=str(verdict[place]), lost=gone)
     budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
     rows = [
         [marked(str(label), results), *own]
@@ -254,19 +230,16 @@ def _cells(values: xr.DataArray, form: str) -> Any:
     return cells
 
 
-def spread(results: xr.Dataset) -> str:
-    """Say over which seeds a mean in a table is, and what is shown beside it."""
-    n = results.sizes["seed"]
-    if n == 1:
-        return "of one seed"
-    if n <= statistics.FEW_SEEDS:
-        return f"over seeds (each of the {n})"
-    low, high = statistics.PERCENTILES
-    band = f"[{low:.0f}–{high:.0f} percentile] over"
-    if ordered := statistics.seeds_by_looks(results):
-        return f"{band} {ordered[0]} to {ordered[1]} seeds"
-    fewer = [f"{at(label, e)}: {own}" for label, e, own in statistics.fewer_seeds(results)]
-    return f"{band} {n} seeds ({'; '.join(fewer)})" if fewer else f"{band} {n} seeds"
+def spread(results: xr.Dataset) -> Spread:
+    """Return over which seeds a mean in a table is, and what is shown beside it."""
+    n, ordered = results.sizes["seed"], statistics.seeds_by_analyses(results)
+    return Spread(
+        n,
+        n <= statistics.FEW_SEEDS,
+        statistics.PERCENTILES,
+        ordered[0] if ordered else None,
+        [] if ordered else statistics.fewer_seeds(results),
+    )
 
 
 def times(results: xr.Dataset) -> Table | None:
@@ -330,23 +303,20 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
         sentences = dict.fromkeys(each.sentence for each in found.failures)
         told = [(epsilons, " ".join([found.summary, *sentences]))]
         if one := found.one_run:
-            what = (
-                f"One run of {one.rounds} rounds, in which there are {one.canaries} canaries or not: "
-                f"{one.right} of {one.guesses} guesses are right."
-            )
-            told.append(((None, one.epsilon_ledger, one.epsilon_lower), what))
+            numbers = None, one.epsilon_ledger, one.epsilon_lower
+            told.append((numbers, words().one_run(one)))
         rows += [
             [
                 run.label,
                 stated(run.spec.stated_budget),
                 *("–" if value is None else number(value) for value in values),
                 guarantees.guarantee(run.spec).kind,
-                words,
+                text,
             ]
-            for values, words in told
+            for values, text in told
         ]
-    numbers = ["ε", "ε claimed", "ε composed", "ε at least"]
-    return Table(["Method", *numbers, "Guarantee", "Found"], numbers, rows) if rows else None
+    heads = ["ε", "ε claimed", "ε composed", "ε at least"]
+    return Table(["Method", *heads, "Guarantee", "Found"], heads, rows) if rows else None
 
 
 def differences(rows: Iterable[list[str]]) -> Table:
@@ -400,18 +370,4 @@ def caveats(results: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 def _labels_by(facts: Iterable[Any], results: xr.Dataset) -> dict[Any, list[str]]:
     """Labels of the methods that share a fact, by its value."""
-    labels: dict[Any, list[str]] = {}
-    for label, fact in zip(results["algorithm"].values, facts, strict=True):
-        labels.setdefault(fact, []).append(str(label))
-    return labels
-
-
-def mapping(text: str) -> str:
-    """Write a JSON object as ``key = value, ...``."""
-    content = json.loads(text)
-    if not isinstance(content, dict):
-        return str(content)
-    texts = {
-        key: each if isinstance(each, str) else json.dumps(each) for key, each in content.items()
-    }
-    return ", ".join(f"{key} = {each}" for key, each in texts.items() if each != "{}")
+    return collected(zip(facts, results["algorithm"].values.tolist(), strict=True))

@@ -8,7 +8,7 @@ import rich.table
 import xarray as xr
 from rich.markup import escape
 
-from admmbench.report import standings, tables
+from admmbench.report import leaders, tables
 from admmbench.report.environment import words
 from admmbench.results import reference, statistics
 
@@ -29,15 +29,16 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
     yield f"[bold]{escape(results.attrs['title'])}[/]"
     if outdated := reference.outdated(results):
         yield escape(words().outdated(outdated))
-    yield from (f"{name}: {escape(text)}" for name, text in tables.setting(results).items())
+    yield from escape(words().conditions(tables.conditions(results))).splitlines()
     if solutions := tables.solutions(results):
         yield as_rich("Solutions: means over seeds", solutions)
     else:
+        spread = words().spread(tables.spread(results))
         for title, how in tables.error_tables(results).items():
-            yield as_rich(f"{title}: mean {tables.spread(results)}", tables.errors(results, how))
+            yield as_rich(f"{title}: mean {spread}", tables.errors(results, how))
     if statistics.of_whole_runs(results):
         yield "Budgets are totals of whole runs: the report says who wins at equal privacy."
-    yield from (escape(words().lead(each)) for each in standings.content([results], {}))
+    yield from (escape(words().lead(each)) for each in leaders.content([results], {}))
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
     yield from (escape(words().protects(each)) for each in tables.protected(results))
@@ -63,7 +64,7 @@ def _marked(cell: str | tables.Cell) -> str:
         return escape(cell)
     text = (
         f"[bold]{escape(cell.text)}[/]"
-        if cell.standing in ("winner", "better")
+        if cell.verdict in ("winner", "better")
         else escape(cell.text)
     )
     return " ".join(filter(None, (text, cell.note, cell.lost)))

@@ -15,7 +15,6 @@ from admmbench.engine.trace import status_attrs
 from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
-from admmbench.results.wording import each_once
 from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
@@ -239,6 +238,12 @@ def release_budget(results: xr.Dataset) -> xr.DataArray:
 def same_budget(one: Any, other: Any) -> Any:
     """Return where two budgets are the same, or one is not known."""
     return np.isclose(one, other, rtol=_SAME_BUDGET, atol=0) | np.isnan(one) | np.isnan(other)
+
+
+def each_once(texts: Iterable[str], separator: str = "; ") -> str:
+    """Make one of several lists in words, in which nothing stands twice."""
+    parts = [part for text in texts for part in text.split(separator) if part]
+    return separator.join(dict.fromkeys(parts))
 
 
 def in_common(problems: list[str]) -> str:

@@ -11,9 +11,14 @@ import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
 from admmbench.partition import as_partition
-from admmbench.results.aggregate import OF_DECISIONS, in_common, release_budget, same_budget
+from admmbench.results.aggregate import (
+    OF_DECISIONS,
+    each_once,
+    in_common,
+    release_budget,
+    same_budget,
+)
 from admmbench.results.kinship import with_kinship
-from admmbench.results.wording import each_once
 
 # Facts of a whole file that its parts need not share.
 _MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}

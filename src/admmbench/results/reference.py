@@ -19,7 +19,6 @@ from admmbench.files import write
 from admmbench.files.core_yaml import dump_yaml, read_yaml
 from admmbench.files.installed import OWN_REFERENCE, REFERENCE
 from admmbench.jobs import former
-from admmbench.results.wording import each_once
 from admmbench.validation import Strict, Text, checked, unknown
 
 if TYPE_CHECKING:
@@ -145,6 +144,7 @@ def keep(
     )
     if (add or replace) and (former := load([name], [folder])):
         from admmbench.results import joining  # slow to import
+        from admmbench.results.aggregate import each_once
 
         kept = former[name]
         staying = outdated(kept, results["algorithm"].values.tolist() if replace else ())
@@ -202,6 +202,8 @@ def keep_trials(
         If this is no file of trials.
     """
     import pandas as pd
+
+    from admmbench.results.aggregate import each_once  # slow to import
 
     content = trials.read_bytes()
     try:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from typing import Literal, TypeVar
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -115,9 +116,9 @@ def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
     return [(label, epsilon, int(n)) for (label, epsilon), n in points]
 
 
-def seeds_by_looks(ds: xr.Dataset) -> tuple[int, int] | None:
-    """Return the fewest and the most seeds of a point, where looks gave some points more; None elsewhere."""
-    fewer = fewer_seeds(ds) if looks(ds) else []
+def seeds_by_analyses(ds: xr.Dataset) -> tuple[int, int] | None:
+    """Return the fewest and the most seeds of a point, where interim analyses gave some points more; None elsewhere."""
+    fewer = fewer_seeds(ds) if interim_analyses(ds) else []
     return (min(n for *_, n in fewer), ds.sizes["seed"]) if fewer else None
 
 
@@ -188,7 +189,14 @@ def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
     return values.isel(seed=0, drop=True).copy(data=several & equal)
 
 
-def looks(ds: xr.Dataset) -> list[int]:
+def data_of(attrs: Mapping[str, Any]) -> str:
+    """Return the name of the data of results: that of the file where it is a table of one's own."""
+    name = str(attrs["dataset"])
+    settings = json.loads(attrs.get("dataset_settings", "{}")) if name == "table" else {}
+    return Path(settings.get("path", "")).name or name
+
+
+def interim_analyses(ds: xr.Dataset) -> list[int]:
     """Return the numbers of seeds at which the experiment is judged, as it states them; empty: once, with all."""
     return [int(n) for n in json.loads(ds.attrs.get("looks", "[]"))]
 

@@ -1,8 +1,8 @@
-"""Who wins at equal privacy: methods of several experiments, cell by cell and over all cells. And who leads elsewhere.
+"""Who wins at equal privacy: methods of several experiments, in each setting and over all. And who leads elsewhere.
 
-A *cell* is a data set and a guarantee: an experiment, a total epsilon of the whole run, its delta and its neighbours.
-The rivals of a cell are the methods that give this guarantee, see `admmbench.results.statistics.equally_private`.
-Studies without totals have cells as well, whose rivals need not be equally private.
+A *setting* is a data set and a guarantee: an experiment, a total epsilon of the whole run, its delta and neighbours.
+The rivals of a setting are the methods that give this guarantee, see `admmbench.results.statistics.equally_private`.
+Studies without totals have settings as well, whose rivals need not be equally private.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference import contrasts, intervals, levels, power
 from admmbench.results import statistics
 from admmbench.results.reference import outdated_labels
-from admmbench.results.wording import data_of
 
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
@@ -32,9 +31,9 @@ _FILLS = {
     "excluded": False,
     "outdated": False,
     "same_as": "",
-    "standing": "",
-    "added": "",
     "verdict": "",
+    "added": "",
+    "pair_verdict": "",
     "guarantee": "",
     "runs": 0,
     "lost": 0,
@@ -42,18 +41,17 @@ _FILLS = {
 
 
 def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
-    """Compare methods by the final metric of their problem, in every cell with two or more rivals.
+    """Compare methods by the final metric of their problem, in every setting with two or more rivals.
 
-    Cells are the settings of `admmbench.inference`, which judges them: intervals of differences hold together at
-    `admmbench.inference.levels.TOGETHER`, for all pairs of rivals, all cells and all interim analyses (``looks``) that
-    the experiments state. Pairs count whether or not runs were lost.
+    Intervals of differences hold together at `admmbench.inference.levels.TOGETHER`, for all pairs of rivals, all
+    settings and all interim analyses that the experiments state. Pairs count whether or not runs were lost.
 
     Methods with the same values in every evaluated round at all seeds and budgets, such as two names of one method, are
     one rival: the first of them, or the one that was run with more seeds. Its pairs count once: nothing else in results
     changes the number of comparisons.
 
-    Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the cell was
-    stated with, two at least, at the level of `admmbench.inference.levels.level_of_added`.
+    Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the
+    setting was stated with, two at least, at the level of `admmbench.inference.levels.level_of_added`.
 
     A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean, does
     not compete, and is last in :func:`mean_ranks`.
@@ -61,26 +59,26 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     Parameters
     ----------
     experiments
-        Results, each as its ``results.nc`` holds them. Those whose budgets are not of whole runs have no cells.
+        Results, each as its ``results.nc`` holds them. Those whose budgets are not of whole runs have no settings.
 
     Returns
     -------
     xarray.Dataset or None
-        None if no cell has two rivals. Dims ``cell``, and ``algorithm`` and ``rival``, both with the labels of all
-        experiments. Values are in the unit of the metric.
+        None if no setting has two rivals. Dims ``setting``, and ``algorithm`` and ``rival``, both with the labels of
+        all experiments. Values are in the unit of the metric.
 
-        - ``compared``, ``excluded``: methods that are rivals in a cell, and those that ran at its budget and are not.
-        - ``same_as``: label of the rival that a method has the values of, mostly its own. Pairs, standings and verdicts
-          are of such rivals alone; `marks` and `names` give them to the other methods.
+        - ``compared``, ``excluded``: methods that are rivals in a setting, and others that ran at its budget.
+        - ``same_as``: label of the rival that a method has the values of, mostly its own. Pairs and verdicts are of
+          such rivals alone; `marks` and `names` give them to the other methods.
         - ``guarantee``: what the total of a rival is worth. ``runs``, ``lost``: its runs, and those without a model.
         - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
           with simultaneous intervals; NaN where two methods share fewer than two seeds, or were both added.
           ``deviation``: the standard deviation over seeds of this difference.
-        - ``verdict`` of each pair, see `admmbench.inference.contrasts.judge_pairs`, and ``standing`` of each method,
-          see `admmbench.inference.contrasts.judge_setting`, empty for those that were added.
+        - ``pair_verdict``, see `admmbench.inference.contrasts.judge_pairs`, and ``verdict`` on each method, see
+          `admmbench.inference.contrasts.judge_setting`, empty for those that were added.
         - ``added``: the verdict of each method that was added on its pair with ``lowest``, ``not compared`` where one
-          of them has no mean, and empty for methods that the cell was stated with.
+          of them has no mean, and empty for methods that the setting was stated with.
         - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.inference.contrasts.ranks`.
         - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value at a seed,
           see `admmbench.inference.intervals.chance_of_lower`.
@@ -90,22 +88,25 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``control``: label of the method that others are compared with: the one that the experiment states, else
           ``lowest``.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
-        - ``seeds``: how many decide the cell, see `admmbench.inference.power.seeds_needed`; 0 where it is decided.
-        - ``level``: of one interval of two methods that the cell was stated with. ``margin`` and ``looks`` are as the
-          experiment states them. ``redrawn``: see `admmbench.results.statistics.redrawn`.
+        - ``seeds``: how many decide the setting, see `admmbench.inference.power.seeds_needed`; 0 where it is decided.
+        - ``level``: of one interval of two methods that the setting was stated with. ``margin`` and the number of
+          interim ``analyses`` are as the experiment states them.
+        - ``redrawn``: see `admmbench.results.statistics.redrawn`.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
         - ``constant``: value of the best constant prediction; NaN where it is not known.
 
-        Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``relation``,
+        Coordinates of a setting: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``relation``,
         ``unit``; ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records.
-        Attributes: ``comparisons``, the number of pairs of methods that cells were stated with.
+        Attributes: ``comparisons``, the number of pairs of methods that settings were stated with.
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
-    cells = [cell for results in whole for cell in _cells(results, _equally_private(results))]
-    return _together([cell for cell in cells if cell.of_totals])
+    settings = [
+        setting for results in whole for setting in _settings(results, _equally_private(results))
+    ]
+    return _together([setting for setting in settings if setting.of_totals])
 
 
-def standings(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:
+def verdicts(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:
     """Say where methods of one experiment stand among those that are equally private.
 
     Parameters
@@ -113,7 +114,7 @@ def standings(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArra
     results
         As in :func:`compare`.
     comparison
-        What :func:`compare` found for all experiments that are judged together, this one among them. Its cells are
+        What :func:`compare` found for all experiments that are judged together, this one among them. Its settings are
         judged nowhere else.
 
     Returns
@@ -125,14 +126,18 @@ def standings(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArra
     """
     status = results["status"].isel(seed=0, drop=True)
     found = xr.full_like(status, "", "U16").reset_coords(drop=True)
-    others = [cell for cell in _cells(results, _equally_private(results)) if not cell.of_totals]
+    others = [
+        setting
+        for setting in _settings(results, _equally_private(results))
+        if not setting.of_totals
+    ]
     together = [] if comparison is None else marks(comparison)
     alone = [] if (own := _together(others)) is None else marks(own)
-    for cell in itertools.chain(together, alone):
-        if cell["experiment"] == results.attrs["experiment"]:
-            rivals = cell["algorithm"][cell.values != ""]
-            place = {"algorithm": rivals, "epsilon": cell["epsilon"].item()}
-            found.loc[place] = cell.sel(algorithm=rivals).values
+    for setting in itertools.chain(together, alone):
+        if setting["experiment"] == results.attrs["experiment"]:
+            rivals = setting["algorithm"][setting.values != ""]
+            place = {"algorithm": rivals, "epsilon": setting["epsilon"].item()}
+            found.loc[place] = setting.sel(algorithm=rivals).values
     return found
 
 
@@ -142,19 +147,19 @@ def marks(comparison: xr.Dataset) -> xr.DataArray:
     Parameters
     ----------
     comparison
-        What :func:`compare` found, or a cell of it.
+        What :func:`compare` found, or a setting of it.
     """
-    own = comparison["standing"].where(comparison["added"] == "", comparison["added"])
+    own = comparison["verdict"].where(comparison["added"] == "", comparison["added"])
     return _of_same(own, comparison)
 
 
 def names(comparison: xr.Dataset) -> dict[str, list[str]]:
-    """Return for each rival the labels of all methods that have its values in every cell, in their order.
+    """Return for each rival the labels of all methods that have its values in every setting, in their order.
 
     Parameters
     ----------
     comparison
-        What :func:`compare` found, or a cell of it.
+        What :func:`compare` found, or a setting of it.
     """
     same = comparison["same_as"].where(comparison["compared"], "").transpose("algorithm", ...)
     found: dict[str, list[str]] = {}
@@ -212,7 +217,7 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
                 found.append((epsilon, list(group["algorithm"].values)))
-    return _together(_cells(results, found))
+    return _together(_settings(results, found))
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
@@ -226,21 +231,25 @@ def _by_objective(results: xr.Dataset) -> xr.Dataset:
     return results.assign(status=status).assign_attrs(metric="train_loss", margin=margin)
 
 
-def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
-    """Compare the rivals of all cells that were stated with two methods, perhaps two names of one rival."""
-    cells = [cell for cell in cells if len({*cell.labels} - {*statistics.added(cell.facts)}) > 1]
-    if not cells:
+def _together(settings: Sequence[_Setting]) -> xr.Dataset | None:
+    """Compare the rivals of all settings that were stated with two methods, perhaps two names of one rival."""
+    settings = [
+        setting
+        for setting in settings
+        if len({*setting.labels} - {*statistics.added(setting.facts)}) > 1
+    ]
+    if not settings:
         return None
-    settings = max(sum(cell.pairs > 0 for cell in cells), 1)
-    parts = [_compared(cell, settings) for cell in cells]
+    count = max(sum(setting.pairs > 0 for setting in settings), 1)
+    parts = [_compared(setting, count) for setting in settings]
     labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
     fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
     alike = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
     together = xr.concat(
-        alike, "cell", data_vars="all", coords="all", compat="equals", join="exact"
+        alike, "setting", data_vars="all", coords="all", compat="equals", join="exact"
     )
     together["same_as"] = together["same_as"].where(together["compared"], together["algorithm"])
-    return together.assign_attrs(comparisons=sum(cell.pairs for cell in cells))
+    return together.assign_attrs(comparisons=sum(setting.pairs for setting in settings))
 
 
 def _runner_up(means: xr.DataArray, lowest: str) -> str:
@@ -250,7 +259,7 @@ def _runner_up(means: xr.DataArray, lowest: str) -> str:
 
 
 def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
-    """Rank methods by their means in each cell, 1 for the lowest, and average over the cells.
+    """Rank methods by their means in each setting, 1 for the lowest, and average over the settings.
 
     Equal means share a rank, and methods that lost runs share the last. Methods that are one rival count once. Methods
     that were added have none, so that the ranks of others stay.
@@ -263,22 +272,22 @@ def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Over the methods that are rivals in all cells, the lowest first.
+        Over the methods that are rivals in all settings, the lowest first.
     """
-    everywhere = (comparison["compared"] & (comparison["added"] == "")).all("cell").values
+    everywhere = (comparison["compared"] & (comparison["added"] == "")).all("setting").values
     of_rivals = comparison[["mean", "same_as"]].isel(algorithm=everywhere)
     ranks = {}
-    for place in range(comparison.sizes["cell"]):
-        cell = of_rivals.isel(cell=place, drop=True).reset_coords(drop=True).to_dataframe()
+    for place in range(comparison.sizes["setting"]):
+        setting = of_rivals.isel(setting=place, drop=True).reset_coords(drop=True).to_dataframe()
         # Means of the same errors in another order may differ in their last digits.
-        means = cell["mean"].round(12).fillna(np.inf).groupby(cell["same_as"]).first()
-        ranks[place] = cell["same_as"].map(means.rank())
+        means = setting["mean"].round(12).fillna(np.inf).groupby(setting["same_as"]).first()
+        ranks[place] = setting["same_as"].map(means.rank())
     found = pd.DataFrame(ranks).mean(axis=1).sort_values(kind="stable")
     return xr.DataArray(found, dims="algorithm")
 
 
 @dataclass(frozen=True)
-class _Cell:
+class _Setting:
     """Labels of methods of an experiment that may be compared at a budget; and its floor, see `_floor`."""
 
     facts: xr.Dataset
@@ -288,7 +297,7 @@ class _Cell:
 
     @cached_property
     def same_as(self) -> dict[str, str]:
-        """For each label the rival whose values it has: one that the cell was stated with, and with the most seeds.
+        """For each label the rival whose values it has: one that the setting was stated with, and with the most seeds.
 
         They are the same at all budgets: two methods that tuning made one run at one of them stay two.
         """
@@ -326,7 +335,7 @@ class _Cell:
 
     @property
     def added(self) -> dict[str, int]:
-        """Those that were added later, with their turns, which do not depend on the cell."""
+        """Those that were added later, with their turns, which do not depend on the setting."""
         turns = enumerate(statistics.added(self.facts), 1)
         return {label: turn for turn, label in turns if label in self.rivals}
 
@@ -343,7 +352,7 @@ class _Cell:
 
     @property
     def pairs(self) -> int:
-        """Number of pairs of rivals that the cell was stated with."""
+        """Number of pairs of rivals that the setting was stated with."""
         return math.comb(len(self.stated), 2)
 
 
@@ -364,42 +373,42 @@ def _equally_private(results: xr.Dataset) -> Iterator[tuple[float, list[str]]]:
             yield epsilon, list(table["rival"].values[group])
 
 
-def _cells(results: xr.Dataset, rivals: Iterable[tuple[float, list[str]]]) -> list[_Cell]:
-    """Make the cells of an experiment, from budgets and rivals."""
+def _settings(results: xr.Dataset, rivals: Iterable[tuple[float, list[str]]]) -> list[_Setting]:
+    """Make the settings of an experiment, from budgets and rivals."""
     found, facts = list(rivals), _facts(results)
     floor = _floor(facts) if found else {}
-    return [_Cell(facts, floor, *each) for each in found]
+    return [_Setting(facts, floor, *each) for each in found]
 
 
-def _compared(cell: _Cell, settings: int) -> xr.Dataset:
-    """Compare the rivals of one cell of so many."""
-    at = cell.facts.sel(epsilon=cell.epsilon)
+def _compared(setting: _Setting, count: int) -> xr.Dataset:
+    """Compare the rivals of one setting of so many."""
+    at = setting.facts.sel(epsilon=setting.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
-    compared, stated = (at["algorithm"].isin(labels) for labels in (cell.labels, cell.stated))
+    compared, stated = (at["algorithm"].isin(labels) for labels in (setting.labels, setting.stated))
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
     means = intervals.student(values, redrawn=redrawn)
-    values = values.where(at["algorithm"].isin(cell.rivals))
-    same_as = [cell.same_as.get(str(label), str(label)) for label in at["algorithm"].values]
+    values = values.where(at["algorithm"].isin(setting.rivals))
+    same_as = [setting.same_as.get(str(label), str(label)) for label in at["algorithm"].values]
     control = str(at.attrs.get("control", ""))
-    looks, margin = statistics.looks(at), statistics.margin(at)
-    analyses = max(len(looks), 1)
-    level = levels.level_of_pairs(cell.pairs, settings, analyses)
+    stated_analyses, margin = statistics.interim_analyses(at), statistics.margin(at)
+    analyses = max(len(stated_analyses), 1)
+    level = levels.level_of_pairs(setting.pairs, count, analyses)
     pairs = values - values.rename(algorithm="rival")
-    of_pairs = levels.levels(cell.stated, cell.added, settings, analyses).reindex_like(pairs)
+    of_pairs = levels.levels(setting.stated, setting.added, count, analyses).reindex_like(pairs)
     pairs = pairs.where(of_pairs.notnull())
     least = statistics.resolution(at)
     seen = intervals.student(pairs, level, redrawn, least)
-    gap = levels.intersected(pairs, of_pairs, looks, redrawn, least)
-    verdict = contrasts.judge_pairs(gap, margin)
+    gap = levels.intersected(pairs, of_pairs, stated_analyses, redrawn, least)
+    pair_verdict = contrasts.judge_pairs(gap, margin)
     both = stated & stated.rename(algorithm="rival")
-    standing = contrasts.judge_setting(means["mean"].where(stated), verdict.where(both, ""))
+    verdict = contrasts.judge_setting(means["mean"].where(stated), pair_verdict.where(both, ""))
     rank = contrasts.ranks(gap.where(both))
     chance = intervals.chance_of_lower(pairs, of_pairs)
-    ahead = means["mean"].where(stated & (standing != "worse"))
+    ahead = means["mean"].where(stated & (verdict != "worse"))
     order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
-    beside = verdict.sel(rival=lowest or cell.stated[0], drop=True)
+    beside = pair_verdict.sel(rival=lowest or setting.stated[0], drop=True)
     comparison = xr.Dataset(
         {
             "compared": compared,
@@ -415,41 +424,41 @@ def _compared(cell: _Cell, settings: int) -> xr.Dataset:
             "difference_upper": gap["upper"],
             "deviation": seen["deviation"],
             "verdict": verdict,
-            "standing": standing,
+            "pair_verdict": pair_verdict,
             "added": beside.where(beside != "", "not compared").where(
-                at["algorithm"].isin([*cell.added]), ""
+                at["algorithm"].isin([*setting.added]), ""
             ),
             **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
             "reach_over_records": _over_records(at, values, of_pairs),
-            "control": cell.same_as.get(control, control) or lowest,
+            "control": setting.same_as.get(control, control) or lowest,
             "lowest": lowest,
             "runner_up": _runner_up(means["mean"].where(stated), lowest),
-            "seeds": _needed(seen, verdict, standing, lowest, margin, level, redrawn),
+            "seeds": _needed(seen, verdict, pair_verdict, lowest, margin, level, redrawn),
             "level": level,
             "margin": margin,
-            "looks": len(looks),
+            "analyses": len(stated_analyses),
             "redrawn": redrawn,
-            **cell.floor,
+            **setting.floor,
             "constant": at[at.attrs["metric"]].attrs.get("best_constant", math.nan),
         }
     )
     metric = at.attrs["metric"]
-    rival = at.sel(algorithm=cell.labels[0])
+    rival = at.sel(algorithm=setting.labels[0])
     facts = {
         **{name: at.attrs[name] for name in ("experiment", "dataset_note", "metric")},
-        "dataset": data_of(at.attrs),
+        "dataset": statistics.data_of(at.attrs),
         **{name: at[metric].attrs[name] for name in ("long_name", "units")},
         **{name: rival[name].item() for name in ("delta", "relation", "unit")},
         "fraction": statistics.is_fraction(at),
-        "epsilon": cell.epsilon,
+        "epsilon": setting.epsilon,
     }
     return comparison.assign_coords(facts)
 
 
 def _over_records(at: xr.Dataset, values: xr.DataArray, level: xr.DataArray) -> xr.DataArray:
-    """Half the intervals over test records, of methods of a cell that compete by errors; NaN if results do not tell."""
+    """Half the intervals over test records, of methods that compete by errors; NaN if results do not tell."""
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
     pairs = nothing + nothing.rename(algorithm="rival")
@@ -463,18 +472,18 @@ def _over_records(at: xr.Dataset, values: xr.DataArray, level: xr.DataArray) -> 
 def _needed(
     seen: xr.Dataset,
     verdict: xr.DataArray,
-    standing: xr.DataArray,
+    pair_verdict: xr.DataArray,
     lowest: str,
     margin: float,
     level: float,
     redrawn: float,
 ) -> float:
-    """Seeds that decide a cell: as many as its hardest pair with the lowest mean takes."""
+    """Seeds that decide a setting: as many as its hardest pair with the lowest mean takes."""
     region = contrasts.equivalent(margin, level)
     found = [0.0]
-    for label in map(str, standing["algorithm"].values[(standing == "undecided").values]):
+    for label in map(str, verdict["algorithm"].values[(verdict == "undecided").values]):
         at = {"algorithm": label, "rival": lowest}
-        if label != lowest and verdict.sel(at).item() in ("undecided", ""):
+        if label != lowest and pair_verdict.sel(at).item() in ("undecided", ""):
             mean, deviation, n = (float(seen[name].sel(at)) for name in ("mean", "deviation", "n"))
             pair = intervals.Estimate(mean, deviation, int(n), redrawn)
             found.append(power.seeds_needed([(pair, region)]))

@@ -42,7 +42,7 @@ def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
             str(label) for label in cell["algorithm"].values[(cell[word] == "undecided").values]
         ]
 
-    labels = undecided("standing")
+    labels = undecided("verdict")
     fewest = min(map(so_far, labels), default=0)
     following = next((look for look in looks if look > fewest), 0)
     found = {label: {epsilon: following} for label in labels if so_far(label) < following}

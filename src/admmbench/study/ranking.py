@@ -13,8 +13,8 @@ from pydantic import Field
 
 from admmbench import algorithms, datasets
 from admmbench.datasets import DatasetInfo
+from admmbench.figures.wording import listed
 from admmbench.problems.losses import as_loss
-from admmbench.results.wording import listed
 from admmbench.spec.fields import MOST_SEEDS
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.tuning.settings import TuningSettings

@@ -152,7 +152,7 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
         if status := turn(words):
             return status
         comparison, ordered = compared(study), False
-        cells = [comparison.isel(cell=number) for number in range(comparison.sizes["cell"])]
+        cells = [comparison.isel(setting=number) for number in range(comparison.sizes["setting"])]
         for name, experiment in study.experiments.items():
             further = experiment.ordered
             for cell in cells:
@@ -166,7 +166,7 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
                     )
                 print(f"Further seeds for undecided rows: {path}")
                 ordered = True
-        undecided = sum((cell["standing"] == "undecided").any().item() for cell in cells)
+        undecided = sum((cell["verdict"] == "undecided").any().item() for cell in cells)
         print(f"{undecided} of {len(cells)} rows are undecided.", flush=True)
     return 0
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from admmbench.figures import wording
 from admmbench.figures.kinds.curves import Curves
 from admmbench.figures.tidy import COURSES, along, points, ran, together
-from admmbench.results import wording
 
 if TYPE_CHECKING:
     import pandas as pd

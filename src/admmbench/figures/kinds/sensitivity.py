@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from admmbench.figures import wording
 from admmbench.figures.base import Figure
-from admmbench.results import wording
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from admmbench.figures import wording
 from admmbench.figures.base import Figure
 from admmbench.figures.tidy import COURSES, ran, together
-from admmbench.results import wording
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from admmbench.figures import wording
 from admmbench.figures.base import PARAMETER, Figure
 from admmbench.figures.tidy import points, ran, together
-from admmbench.results import wording
 from admmbench.results.kinship import with_kinship
 from admmbench.validation import unknown
 

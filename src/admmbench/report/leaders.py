@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.inference.intervals import ROUNDING
-from admmbench.report.answer import cells, row
+from admmbench.report.answer import row, settings
 from admmbench.report.data import Lead, LeadPrivacy, PrivacyKind, Row
 from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, lead
@@ -44,18 +44,18 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[Lead]:
     private = statistics.equally_private(results)
     constrained = statistics.is_constrained(results)
     several = len(np.unique(results["features"])) > 1
-    for cell in cells(comparison):
-        known = row(cell, "", experiment)
-        own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
+    for setting in settings(comparison):
+        known = row(setting, "", experiment)
+        own = results.sel(algorithm=setting["algorithm"].values[setting["compared"].values])
         yield Lead(
             known,
             results.attrs["title"],
-            _only(known, int(cell["runs"].max())),
+            _only(known, int(setting["runs"].max())),
             int(own["agents"].max()) if constrained else None,
             int(own["features"].max()) if several else None,
             _privacy(own, private, known.epsilon),
             FEASIBLE if constrained else None,
-            _lost(cell),
+            _lost(setting),
         )
 
 
@@ -86,8 +86,10 @@ def _privacy(own: xr.Dataset, private: xr.DataArray, epsilon: float) -> LeadPriv
     return LeadPrivacy(kind, *ends, len(np.unique(own["delta"])), without, len(labels))
 
 
-def _lost(cell: xr.Dataset) -> dict[str, tuple[int, int]]:
+def _lost(setting: xr.Dataset) -> dict[str, tuple[int, int]]:
     """Methods that lost runs: a mean over their other runs would be too good."""
-    counts = cell[["lost", "runs"]].isel(algorithm=(cell["compared"] & (cell["lost"] > 0)).values)
+    counts = setting[["lost", "runs"]].isel(
+        algorithm=(setting["compared"] & (setting["lost"] > 0)).values
+    )
     columns = (counts[name].values.tolist() for name in ("algorithm", "lost", "runs"))
     return {label: (lost, runs) for label, lost, runs in zip(*columns, strict=True)}

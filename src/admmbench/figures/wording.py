@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 _MOST_DIGITS = 8
 _PROPER = {
@@ -30,13 +28,6 @@ _PROPER = {
 def proper(key: str) -> str:
     """Write the name of a data set or a paper as people do; one that is not known here stays as it is."""
     return _PROPER.get(key, key)
-
-
-def data_of(attrs: Mapping[str, Any]) -> str:
-    """Return the name of the data of results: that of the file where it is a table of one's own."""
-    name = str(attrs["dataset"])
-    settings = json.loads(attrs.get("dataset_settings", "{}")) if name == "table" else {}
-    return Path(settings.get("path", "")).name or name
 
 
 def about(count: float) -> str:
@@ -133,12 +124,6 @@ def together(labels: Iterable[str]) -> str:
     return f"{', '.join(labels[:-1])} and {labels[-1]}"
 
 
-def each_once(texts: Iterable[str], separator: str = "; ") -> str:
-    """Make one of several lists in words, in which nothing stands twice."""
-    parts = [part for text in texts for part in text.split(separator) if part]
-    return separator.join(dict.fromkeys(parts))
-
-
 def short(value: float) -> str:
     """Write a number with three digits."""
     return "∞" if math.isinf(value) else f"{value:.3g}"
@@ -153,6 +138,21 @@ def at(what: str, *epsilons: float) -> str:
     return f"{what} {' and '.join(places)}"
 
 
+def stated(budget: float) -> str:
+    """Write a budget, or that there is none."""
+    return "none" if math.isinf(budget) else number(budget)
+
+
 def budget(epsilon: float) -> str:
     """Write an epsilon; where it is infinite there is no budget, though a method may add noise by its parameters."""
     return "no budget" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+
+
+def mapping(content: object) -> str:
+    """Write a mapping as ``key = value, ...``, with JSON of what is no text; empty ones are left out."""
+    if not isinstance(content, dict):
+        return str(content)
+    texts = {
+        key: each if isinstance(each, str) else json.dumps(each) for key, each in content.items()
+    }
+    return ", ".join(f"{key} = {each}" for key, each in texts.items() if each != "{}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from admmbench.report import standings
+from admmbench.report import leaders
 from admmbench.report.environment import words
 from admmbench.results.who_wins import lead
 from tests.made import INF, build, totals
@@ -17,7 +17,7 @@ ERRORS = {
 
 
 def rows(*results):
-    return standings.content(results, {})
+    return leaders.content(results, {})
 
 
 def privacy(lead):
@@ -29,7 +29,7 @@ def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():
     found = lead(results)
     assert found is not None
     assert found.attrs["comparisons"] == 6  # three methods at two budgets
-    at = found.isel(cell=0)
+    at = found.isel(setting=0)
     values = [results.test_error.sel(algorithm=a, epsilon=0.1)[:, -1] for a in ("ObjP", "ObjT")]
     expected = stats.ttest_rel(*values).confidence_interval(1 - 0.04 / 6)
     own = at.sel(algorithm="ObjP", rival="ObjT")
