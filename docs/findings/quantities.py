@@ -71,16 +71,13 @@ def over_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 # --------------------------------------------------------------------------------------------------------------- runs
 
 
-def _has(study: str) -> bool:
-    return (ROOT / f"reference/{study}.nc").exists()
-
-
 @functools.cache
 def results(study: str) -> xr.Dataset:
     """Return the kept results of a study."""
-    if not _has(study):
+    found = reference.load([study])
+    if not found:
         raise LookupError(f"reference/ has no results of {study}")
-    return reference.load([study])[study]
+    return found[study]
 
 
 def at(values: xr.DataArray, **place: object) -> xr.DataArray:
@@ -152,10 +149,14 @@ def is_lower(*of: Any, **how: Any) -> bool:
     return bool(difference(*of, **how).upper < 0)
 
 
-@over_lists
-def fall(study: str, label: str, high: float, low: float) -> float:
-    """Return how far the mean error falls from one budget to another."""
-    return mean(study, label, high) - mean(study, label, low)
+def minus(values: list[float], others: list[float]) -> list[float]:
+    """Return how far each value is above the other one at its place."""
+    return [one - other for one, other in zip(values, others, strict=True)]
+
+
+def over(values: list[float], others: list[float]) -> list[float]:
+    """Return how many times the other one at its place each value is."""
+    return [one / other for one, other in zip(values, others, strict=True)]
 
 
 def lowest_at(study: str, methods: list[str], budgets: list[float], metric: str) -> list[float]:
@@ -184,22 +185,11 @@ def steps_of_agents(studies: list[str], budgets: list[float]) -> list[Interval]:
     ]
 
 
-def errors_of_weights(study: str) -> dict[int, float]:
-    """Return the mean error of the optimum by the digits of the weight of the penalty."""
-    return {digits: mean(study, f"λ/n = 1e-{digits}") for digits in range(2, 8)}
-
-
 @over_lists
 def composed(study: str, label: str, epsilon: float, at_round: int | None = None) -> float:
     """Return the composed privacy loss of whole runs, or until a round."""
     totals = at(results(study)["epsilon_composed"], algorithm=label, epsilon=epsilon)
     return float(totals.dropna("round")[-1] if at_round is None else totals.sel(round=at_round))
-
-
-@over_lists
-def factors_of_totals(study: str, label: str, other: str, epsilon: float) -> float:
-    """Return how many times the composed loss of another method one has."""
-    return composed(study, label, epsilon) / composed(study, other, epsilon)
 
 
 @over_lists
@@ -233,16 +223,6 @@ def delta(study: str, label: str | None = None) -> float:
     """Return the δ of a method, or the largest of all methods."""
     deltas = results(study)["delta"]
     return float(deltas.max() if label is None else at(deltas, algorithm=label))
-
-
-def last_round(study: str) -> int:
-    """Return the last round that was evaluated."""
-    return int(results(study)["round"][-1])
-
-
-def largest(study: str, label: str, at_round: int, metric: str) -> float:
-    """Return the largest value over seeds after a round."""
-    return float(runs(study, label, INF, metric, at_round=at_round).max())
 
 
 def after_sending(study: str, label: str, count: float) -> list[float]:
@@ -335,8 +315,9 @@ def _judged(paper: str) -> dict[str, Judged]:
         for claim in stated().values()
         if claim.paper == paper and evidence(claim.id).kind not in _THEOREMS
     ]
-    kept = {study: results(study) for claim in own for study in claim.experiments if _has(study)}
-    found = evaluate(own, kept, labels())
+    found = evaluate(
+        own, reference.load(name for each in own for name in each.experiments), labels()
+    )
     return {
         each.claim.id: Judged(
             each.claim, evidence(each.claim.id), each.verdict.value, each.findings[0]
@@ -359,16 +340,6 @@ def count(verdicts: Iterable[Judged]) -> tuple[int, int, int, int]:
 def claims_named(pattern: str) -> list[str]:
     """Return the ids of claims with a regular expression in them."""
     return [each for each in stated() if re.search(pattern, each)]
-
-
-def all_differences_above(verdicts: Iterable[Judged]) -> bool:
-    """Say whether every difference of claimed orders is above 0 in what ran."""
-    return all(each.finding.apparent == Decision.SUPPORTED for each in verdicts)
-
-
-def too_few_seeds(verdicts: Iterable[Judged]) -> int:
-    """Return the number of claims that more seeds would decide."""
-    return sum(each.finding.seeds_needed is not None for each in verdicts)
 
 
 def ended_early(verdicts: Iterable[Judged]) -> list[Judged]:
@@ -585,11 +556,6 @@ def shown(gaps: list[Interval]) -> list[float]:
     return [epsilon for epsilon, gap in pairs if not gap.lower <= 0 <= gap.upper]
 
 
-def largest_end(gaps: list[Interval]) -> float:
-    """Return the end that is farthest from 0."""
-    return max(abs(end) for gap in gaps for end in gap[1:])
-
-
 @over_lists
 def lowest(study: str, epsilon: float) -> str:
     """Return the method with the lowest mean."""
@@ -626,7 +592,7 @@ def margin(study: str) -> float:
     return 100 * statistics.margin(results(study))
 
 
-def looks(study: str) -> list[int]:
+def analyses(study: str) -> list[int]:
     """Return the numbers of seeds at which a study may be judged."""
     return statistics.interim_analyses(results(study))
 
@@ -839,11 +805,6 @@ def beside_untuned(study: str, methods: Iterable[str], way: str) -> list[BesideU
         BesideUntuned(method, apart(study, *pair).value, pair_verdict(study, *pair))
         for method, *pair in pairs
     ]
-
-
-def above_free(study: str, free_in: str, methods: Iterable[str], way: str) -> list[float]:
-    """Return how far errors of methods are above those with a search that nothing counts."""
-    return [points(study, f"{each} ({way})", 2) - points(free_in, each, 2) for each in methods]
 
 
 def share(study: str, methods: Iterable[str], way: str) -> float:

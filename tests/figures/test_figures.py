@@ -169,14 +169,6 @@ def test_a_method_looks_the_same_in_every_figure(results, figure):
             assert first.get_linestyle() == second.get_linestyle()
 
 
-def test_methods_can_be_told_apart_without_colour():
-    labels = [f"{m} a={a}" for m in ("OutP", "ObjP", "ObjT") for a in (1, 100, 1000)]
-    labels += ["rho=0.1", "rho=1", "rho=10", "rho_t", "rho_t/100", "Non-private", "Non-private 2"]
-    found = looks(build({label: {1.0: 0.1} for label in labels}))
-    assert len({(look.linestyle, look.marker) for look in found.values()}) == len(labels)
-    assert found["OutP a=1"].color == found["OutP a=1000"].color
-
-
 def test_the_method_decides_about_the_colour_and_not_its_label():
     named = looks(build({label: {1.0: 0.1} for label in ("OutP", "ObjP", "ObjPM", "OutP+")}))
     methods = {"a": "outp", "b": "objp", "c": "objp", "d": "outp"}
@@ -193,47 +185,6 @@ def test_methods_that_add_no_noise_are_dark_lines_by_their_method():
     assert {found[label].color for label in "xyz"} == {"#333333"}
     assert all(found[label].linestyle != "-" for label in "xyz")
     assert found["Non-private"].color != "#333333"
-
-
-def test_parameters_of_one_method_have_colours_of_their_own():
-    """A study of one method's parameters has nothing else to tell apart."""
-    methods = {"rho=1": "outp", "rho=10": "outp", "rho_t": "outp", "best": "iadmm"}
-    found = looks(build({label: {1.0: 0.1} for label in methods}, methods=methods))
-    assert len({look.color for look in found.values()}) == 4
-
-
-def test_lines_that_stand_for_no_method_can_be_told_apart_without_colour():
-    lines = [f"line {number}" for number in range(30)]
-    found = look.of_lines(lines)
-    assert list(found) == lines
-    assert len({(look.linestyle, look.marker) for look in found.values()}) == len(lines)
-
-
-def test_methods_of_two_papers_do_not_look_alike():
-    """Papers give some colours twice; other methods take the place that is left, whatever their number."""
-    methods = [
-        "objp",
-        "outp",
-        "objt",
-        "dp_admm",
-        "pvp",
-        "dvp",
-        "admm",
-        "dpsgd",
-        *map(str, range(12)),
-    ]
-    errors = {f"a {method}": {1.0: 0.1} for method in methods}
-    ds = build(errors).assign_coords(method=("algorithm", methods))
-    found = looks(ds)
-    assert list(found) == list(errors)
-    shapes = {(look.linestyle, look.marker) for look in found.values()}
-    lines = {(look.color, look.linestyle) for look in found.values()}
-    assert len(shapes) == len(lines) == len(methods)
-    many = {f"a {number}": {1.0: 0.1} for number in range(40)}
-    many_looks = looks(build(many).assign_coords(method=("algorithm", [*map(str, range(40))])))
-    assert len({(look.color, look.linestyle) for look in many_looks.values()}) == 40
-    alone = looks(ds.sel(algorithm=["a dp_admm", "a pvp", "a dvp"]))
-    assert alone["a dp_admm"] == found["a outp"]
 
 
 def test_diverged_runs_are_marked(figure):
@@ -739,6 +690,7 @@ def test_agents_of_one_seed_and_of_several_budgets(figure):
     [
         ({"kind": "curve"}, "kind", "unknown kind 'curve'; did you mean 'curves'"),
         ({"kind": None}, "kind", "unknown kind 'None'"),
+        ({"kind": ...}, "kind", "is missing; one of agents, curves, sensitivity, theorem"),
         ({"statistic": "best"}, "", "unknown key 'statistic' (there are against, alg"),
         ({"against": "agents"}, "against", "'outer_iterations'"),
         ({"kind": "agents", "beside": ["test_eror"]}, "beside", "did you mean 'test_error'"),
@@ -749,20 +701,14 @@ def test_agents_of_one_seed_and_of_several_budgets(figure):
     ],
 )
 def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
+    keys = {"name": "a", "kind": "curves", **given}
+    stated = {key: value for key, value in keys.items() if value is not ...}
     with pytest.raises(ConfigError) as caught:
-        check_experiment({**SMALL, "figures": [{"name": "a", "kind": "curves", **given}]})
+        check_experiment({**SMALL, "figures": [stated]})
     _, *faults = str(caught.value).splitlines()
     assert len(faults) == 1
     assert faults[0].startswith(f"  figures.0{path and '.'}{path}: ")
     assert message in faults[0]
-
-
-def test_a_figure_without_a_kind_is_refused():
-    with pytest.raises(
-        ConfigError,
-        match=r"figures\.0\.kind: is missing; one of agents, curves, sensitivity, theorem, tradeoff",
-    ):
-        check_experiment({**SMALL, "figures": [{"name": "a"}]})
 
 
 @pytest.fixture

@@ -70,6 +70,13 @@ def test_colours_come_before_dashes_and_no_two_methods_look_alike(families):
         assert len({(each.color, each.dashes) for each in study.values()}) == len(own)
 
 
+def test_lines_that_stand_for_no_method_can_be_told_apart_without_colour():
+    lines = [f"line {number}" for number in range(30)]
+    found = look.of_lines(lines)
+    assert list(found) == lines
+    assert len({(look.linestyle, look.marker) for look in found.values()}) == len(lines)
+
+
 # Machado, Oliveira and Fernandes (2009), table of severity 1.0: what is seen of linear RGB.
 SIGHTS = {
     "normal": np.eye(3),

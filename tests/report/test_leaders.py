@@ -49,21 +49,28 @@ def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
     assert set(second.row.undecided) == set(ERRORS)
 
 
-def test_totals_that_differ_and_methods_without_a_guarantee_are_named():
-    results = build(ERRORS, sensitivity="global")
-    results["guarantee"].loc[{"algorithm": "ObjP"}] = "none"
-    first, _ = rows(results)
-    assert privacy(first) == "unequal: 1.73; 1 of 3 without a guarantee"
-    results = build(ERRORS, sensitivity="global")
-    for name in ("epsilon_composed", "epsilon_total"):
-        results[name].loc[{"algorithm": "OutP"}] *= 1000
-    first, _ = rows(results)
-    assert privacy(first) == "unequal: 1.73 to 1,732"
+TWO = {"ObjP": ERRORS["ObjP"], "ObjT": ERRORS["ObjT"]}
 
 
-def test_equal_totals_are_called_equal():
-    first, _ = rows(build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global"))
-    assert privacy(first) == "equal: 1.73"
+@pytest.mark.parametrize(
+    ("errors", "label", "facts", "said"),
+    [
+        (TWO, "ObjT", {}, "equal: 1.73"),
+        (TWO, "ObjT", {"delta": 1e-3}, "unequal: 1.73 at several δ"),
+        (ERRORS, "ObjP", {"guarantee": "none"}, "unequal: 1.73; 1 of 3 without a guarantee"),
+        (
+            ERRORS,
+            "OutP",
+            {"epsilon_composed": 1732, "epsilon_total": 1732},
+            "unequal: 1.73 to 1,732",
+        ),
+    ],
+)
+def test_what_methods_of_a_row_promise_is_said(errors, label, facts, said):
+    results = build(errors, sensitivity="global")
+    for name, value in facts.items():
+        results[name].loc[{"algorithm": label}] = value
+    assert privacy(rows(results)[0]) == said
 
 
 def test_studies_with_totals_have_their_answer_elsewhere():
@@ -164,30 +171,27 @@ def test_a_method_may_be_undecided_while_others_with_lower_means_are_behind():
     assert words().interval(row.row.difference).startswith("1.00 [0.9")
 
 
-def test_values_that_do_not_depend_on_the_seed_decide_nothing():
-    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, spread=0.0))
+PAIR = {"A": {1.0: 0.2}, "B": {1.0: 0.3}}
+
+
+@pytest.mark.parametrize(
+    ("errors", "given", "only", "lowest"),
+    [
+        (ERRORS, {"seeds": 1}, "lowest of one seed", "ObjT"),
+        (PAIR, {"diverged": {("B", 1.0): 10}}, "the only one left", "A"),
+        (PAIR, {"spread": 0.0}, "lowest, the same for all seeds", "A"),
+        ({"A": {1.0: 0.2}, "B": {1.0: 0.2}}, {"spread": 0.0}, "the only method", "A = B"),
+    ],
+)
+def test_the_lowest_value_may_be_no_lead(errors, given, only, lowest):
+    first, *_ = rows(build(errors, **given))
+    assert (words().only(first), first.row.lowest) == (only, lowest)
+
+
+def test_values_that_do_not_depend_on_the_seed_have_no_interval():
+    (row,) = rows(build(PAIR, spread=0.0))
     assert words().interval(row.row.error) == "20.00, the same for all seeds"
     assert words().interval(row.row.difference) == "10.00, the same for all seeds"
-    assert (words().only(row), row.row.lowest) == ("lowest, the same for all seeds", "A")
-    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.2}}, spread=0.0))
-    assert (words().only(row), row.row.lowest) == ("the only method", "A = B")
-
-
-def test_the_one_method_that_is_left_does_not_lead():
-    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, diverged={("B", 1.0): 10}))
-    assert (words().only(row), row.row.lowest) == ("the only one left", "A")
-
-
-def test_totals_at_several_deltas_say_so():
-    results = build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global")
-    results["delta"].loc[{"algorithm": "ObjT"}] = 1e-3
-    first, _ = rows(results)
-    assert privacy(first) == "unequal: 1.73 at several δ"
-
-
-def test_one_seed_shows_the_lowest_and_no_tie():
-    first, *_ = rows(build(ERRORS, seeds=1))
-    assert (words().only(first), first.row.lowest) == ("lowest of one seed", "ObjT")
 
 
 def test_many_ties_are_counted():

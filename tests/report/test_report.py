@@ -264,15 +264,17 @@ def test_few_seeds_and_other_data_are_marked(sections, verdicts):
 
 
 def test_without_claims_there_is_no_table_of_them(figure):
-    section = rendering.Section(build(ERRORS), experiment(figure, figures=[]))
-    assert "claims" not in Page(rendering.render([section], [], CONFIGURATION)).ids
+    assert "claims" not in Page(page_of(build(ERRORS), figure)).ids
 
 
 def test_tables_come_from_the_data(text):
     assert "2 of 10 lost" in text
     assert "local_updates = 10" in text
     assert '<small class="lost">2 diverged</small>' in text
-    assert "15,440 training" in text
+    assert "<dd>FEMNIST: 15,440 training and" in text
+    assert "10 classes" in text
+    assert "Final test error in percent: mean" in text
+    assert "Lowest test error of all rounds in percent: mean" in text
 
 
 def test_tables_say_how_seeds_spread(figure):
@@ -286,8 +288,7 @@ def test_tables_say_how_seeds_spread(figure):
         results = build(errors, name="x", seeds=seeds)
         results["test_error"].loc[{"algorithm": "Centralized"}] = 0.1
         results["seconds"] = 10 * results["test_error"]
-        section = rendering.Section(results, experiment(figure, figures=[]))
-        page = rendering.render([section], [], CONFIGURATION)
+        page = page_of(results, figure)
         own = page[page.index('id="x-errors"') : page.index('id="x-privacy"')]
         assert caption in own
         assert spread in own
@@ -295,31 +296,24 @@ def test_tables_say_how_seeds_spread(figure):
         assert len(same) == (2 if seeds > 1 else 0)  # final and lowest
 
 
-def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
-    errors = {"ObjP": {0.1: 0.2, INF: 0.1}, "OutP": {0.1: 0.3, INF: 0.05}}
-    for sensitivity, best in (("local", {"5.00"}), ("global", {"20.00", "5.00"})):
-        results = build(errors, name="x", sensitivity=sensitivity)
-        section = rendering.Section(results, experiment(figure, figures=[]))
-        page = rendering.render([section], [], CONFIGURATION)
-        assert set(re.findall(r'<strong class="winner">([\d.]+)', page)) == best
+def page_of(results, figure, **given):
+    section = rendering.Section(results, experiment(figure, figures=[], **given))
+    return rendering.render([section], [], CONFIGURATION)
 
 
-def best_of(figure, results):
-    section = rendering.Section(results, experiment(figure, figures=[]))
-    page = rendering.render([section], [], CONFIGURATION)
-    return page, set(re.findall(r'<strong class="winner">([\d.]+)', page))
+def rendered(results, figure, **given):
+    return Page(page_of(results, figure, **given)).text
 
 
-def test_methods_are_ranked_at_equal_totals_only(figure):
-    errors = {"ObjP": {0.1: 0.2}, "OutP": {0.1: 0.3}, "ObjT": {0.1: 0.25}}
-    results = build(errors, name="x", sensitivity="global")
-    assert best_of(figure, results)[1] == {"20.00"}
-    for times, best in ((1.01, {"20.00"}), (1.03, {"25.00"}), (0.5, {"25.00"})):
-        other = results.copy(deep=True)
-        other.epsilon_total.loc[{"algorithm": "ObjP"}] *= times
-        assert best_of(figure, other)[1] == best
-    other.epsilon_total.loc[{"algorithm": "ObjT"}] *= 2
-    assert best_of(figure, other)[1] == set()
+def with_facts(errors, sensitivity="local", **facts):
+    """Results of which some methods declare something else."""
+    ds = build(errors, sensitivity=sensitivity)
+    for label, own in facts.items():
+        for name, value in own.items():
+            values = ds[name].values.astype(object)
+            values[list(ds.algorithm.values).index(label)] = value
+            ds = ds.assign_coords({name: ("algorithm", values.astype(str))})
+    return ds
 
 
 FIRST = {
@@ -385,11 +379,6 @@ def test_methods_that_were_added_are_told_from_those_that_are_counted(figure):
     )
     words = "ObjT, added later, is", "Methods that were added later are in no count above."
     assert all(text in found and text not in without for text in words)
-
-
-def test_data_have_their_proper_names(figure):
-    page, _ = answered(figure, totals(build(FIRST, sensitivity="global")))
-    assert "<dd>MNIST: 60,000 training and" in page
 
 
 def answered(figure, *results, verdicts=()):
@@ -483,7 +472,8 @@ def test_the_matrix_marks_winners_and_what_is_undecided(figure):
 
 def test_the_answer_says_who_is_not_in_it(figure):
     def changed(label, **facts):
-        found = with_facts({**FIRST, "ObjPM": FIRST["OutP"]}, label, sensitivity="global", **facts)
+        errors = {**FIRST, "ObjPM": FIRST["OutP"]}
+        found = with_facts(errors, sensitivity="global", **{label: facts})
         return answered(figure, totals(found))[1]
 
     assert "no guarantee, or one with another total, δ or neighbours: ObjPM (MNIST)." in changed(
@@ -534,9 +524,9 @@ def test_nothing_is_said_of_winners_where_no_privacy_is_equal(figure, text):
 
 def test_a_relation_is_shown_where_it_is_chosen(figure):
     results = build({"ObjP": {0.1: 0.2}}, name="x")
-    assert "<dt>Neighbours</dt><dd>zero_out</dd>" in best_of(figure, results)[0]
+    assert "<dt>Neighbours</dt><dd>zero_out</dd>" in page_of(results, figure)
     results["unit"] = ("algorithm", ["column"])
-    assert "<dt>Neighbours</dt>" not in best_of(figure, results)[0]
+    assert "<dt>Neighbours</dt>" not in page_of(results, figure)
 
 
 def test_what_attacks_found_is_a_table(figure):
@@ -611,11 +601,11 @@ def test_a_total_that_is_unknown_is_not_that_of_the_start():
 def test_budgets_of_whole_runs_are_called_so(figure):
     errors = {"ObjP": {2.0: 0.2}, "OutP": {2.0: 0.3}}
     results = build(errors, name="x", sensitivity="global")
-    page, _ = best_of(figure, results)
+    page = page_of(results, figure)
     assert "ε per iteration" in page
     assert "ln(1.25/δ) is proved for ε ≤ 1 only" in page
     results["epsilon"].attrs["budget_of"] = "run"
-    page, _ = best_of(figure, results)
+    page = page_of(results, figure)
     assert "Budgets ε of the whole run" in page
     assert "The noise of each method is calibrated to it" in page
     assert "per iteration" not in page
@@ -684,74 +674,52 @@ def test_outdated_results_are_marked_on_the_page(figure):
     assert "†: " not in plain
 
 
-def rendered(results, figure, **given):
-    section = rendering.Section(results, experiment(figure, figures=[], **given))
-    return Page(rendering.render([section], [], CONFIGURATION)).text
-
-
 PURE = {"ObjP": {0.1: 0.2}, "ObjT": {0.1: 0.2}}
 BOTH = {**PURE, "OutP": {0.1: 0.3}}
-
-
-def test_notions_are_told_apart_where_both_occur(figure):
-    words = "ε-DP (ObjP, ObjT) and (ε, δ)-DP (OutP) are different notions"
-    assert words in rendered(build(BOTH), figure)
-    for one in (PURE, {"OutP": {0.1: 0.3}, "Non-private": {INF: 0.1, 0.1: 0.1}}):
-        assert "different notions" not in rendered(build(one), figure)
+FREE = {"Non-private": {INF: 0.1}}
+GLOBAL = {"sensitivity": "global"}
+SEVERAL = "ε-DP (ObjP, ObjT) and (ε, δ)-DP (OutP) are different notions"
+LARGE, WORST = "proved for ε ≤ 1 only", "worst case over all admissible records"
+MINE = {"method": "mine.py", "caveats": '{"A caveat <of> mine.": {}, "sigma_squared": {}}'}
 
 
 @pytest.mark.parametrize(
-    ("errors", "said"),
+    ("errors", "facts", "said", "unsaid"),
     [
-        ({"OutP": {1.0: 0.3}}, False),
-        ({"OutP": {1.5: 0.3}}, True),
-        ({"OutP": {1.0: 0.3}, "ObjP": {3.0: 0.3}}, False),
-        ({"OutP": {1.0: 0.3, INF: 0.2}, "ObjP": {3.0: 0.3}}, False),
+        (BOTH, {}, [SEVERAL], []),
+        (PURE, {}, [], ["different notions"]),
+        ({"OutP": {0.1: 0.3}, "Non-private": {INF: 0.1, 0.1: 0.1}}, {}, [], ["different notions"]),
+        ({"OutP": {1.0: 0.3}}, {}, [], [LARGE]),
+        ({"OutP": {1.5: 0.3}}, {}, [LARGE], []),
+        ({"OutP": {1.0: 0.3}, "ObjP": {3.0: 0.3}}, {}, [], [LARGE]),
+        ({"OutP": {1.0: 0.3, INF: 0.2}, "ObjP": {3.0: 0.3}}, {}, [], [LARGE]),
+        (BOTH, {"ObjT": MINE}, ["A caveat <of> mine.", "equation has variance σ²."], []),
+        (
+            FREE,
+            {"Non-private": {"caveats": '{"It peeks.": {}}'}},
+            ["It peeks."],
+            ["budget for one iteration", "Privacy"],
+        ),
+        (
+            BOTH,
+            {**GLOBAL, "OutP": {"guarantee": "none"}},
+            ["Still without a guarantee: OutP.", WORST],
+            [],
+        ),
+        (
+            {"Non-private": {0.1: 0.1}},
+            GLOBAL,
+            ["budget for one iteration"],
+            ["The noise is scaled", "Neighbouring", "notions"],
+        ),
     ],
 )
-def test_the_calibration_is_questioned_where_gaussian_noise_is_small(figure, errors, said):
-    found = "proved for ε ≤ 1 only" in rendered(build(errors), figure)
-    assert found == said
-
-
-def with_facts(errors, label, **facts):
-    """Results of which one method declares something else."""
-    ds = build(errors, sensitivity=facts.pop("sensitivity", "local"))
-    at = list(ds.algorithm.values).index(label)
-    for name, value in facts.items():
-        values = ds[name].values.astype(object)
-        values[at] = value
-        ds = ds.assign_coords({name: ("algorithm", values.astype(str))})
-    return ds
-
-
-def test_caveats_are_said_once_whatever_the_method_is_called(figure):
-    said = '{"A caveat <of> mine.": {}, "sigma_squared": {}}'
-    found = rendered(with_facts(BOTH, "ObjT", method="mine.py", caveats=said), figure)
-    for words in ("A caveat <of> mine.", "where the equation has variance σ²."):
-        assert found.count(words) == 1
-
-
-def test_caveats_are_said_without_a_budget_too(figure):
-    errors = {"Non-private": {INF: 0.1}}
-    found = rendered(with_facts(errors, "Non-private", caveats='{"It peeks.": {}}'), figure)
-    assert "It peeks." in found
-    assert "budget for one iteration" not in found
-    assert "Privacy" not in found
-
-
-def test_a_method_without_a_guarantee_is_named(figure):
-    ds = with_facts(BOTH, "OutP", guarantee="none", sensitivity="global")
-    found = rendered(ds, figure)
-    assert "Still without a guarantee: OutP." in found
-    assert "worst case over all admissible records" in found
-
-
-def test_methods_that_add_no_noise_say_nothing_of_it(figure):
-    found = rendered(build({"Non-private": {0.1: 0.1}}, sensitivity="global"), figure)
-    assert "budget for one iteration" in found
-    for words in ("The noise is scaled", "Neighbouring", "notions"):
-        assert words not in found
+def test_what_budgets_promise_is_said_once_of_the_methods_that_it_is_of(
+    figure, errors, facts, said, unsaid
+):
+    found = rendered(with_facts(errors, **facts), figure)
+    assert [found.count(words) for words in said] == [1] * len(said)
+    assert not [words for words in unsaid if words in found]
 
 
 def test_numbers_as_targets_are_shown_in_their_unit(figure):
@@ -786,12 +754,6 @@ def test_constrained_problems_show_solutions_and_nothing_of_privacy(figure):
     assert "float64" in page
     for absent in ("Test errors", "Budgets", "Sensitivity", "ε ="):
         assert absent not in page
-
-
-def test_errors_of_classes_are_in_percent(text):
-    assert "Final test error in percent: mean" in text
-    assert "Lowest test error of all rounds in percent: mean" in text
-    assert "10 classes" in text
 
 
 def test_the_report_knows_no_method_by_name():
@@ -873,13 +835,11 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
 
 
 def test_winners_say_how_their_settings_were_found(figure):
-    """And methods with the same values, as after a search, are shown once, with both names."""
-    errors = {**FIRST, "ObjPM": FIRST["ObjP"], "OutP+": FIRST["OutP"]}
+    errors = {**FIRST, "ObjPM": FIRST["ObjP"]}
     ds = totals(build(errors, name="x", sensitivity="global", spread=0))
     for label in ("ObjP", "ObjPM"):
         ds["test_error"].loc[{"algorithm": label}] += np.arange(10)[:, None] * 1e-4
-    for label in ("ObjPM", "OutP+"):
-        ds["train_loss"].loc[{"algorithm": label}] += 1e-12
+    ds["train_loss"].loc[{"algorithm": "ObjPM"}] += 1e-12
     chosen = Chosen(settings={"rounds": 7}, error=0.1)
     edge = chosen.model_copy(update={"edges": ["rounds"]})
 
@@ -887,27 +847,12 @@ def test_winners_say_how_their_settings_were_found(figure):
         known = experiment(figure, figures=[], audit=None, tuning=TuningSettings(), **given)
         page = rendering.render([rendering.Section(ds, known)], [], CONFIGURATION)
         first = page[page.index('<table class="rows"') : page.index('id="answer-rows"')]
-        return page, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", first))
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", first))
 
-    assert "2 equivalent: ObjP; ObjPM default settings" in of()[1]
-    assert "2 equivalent: ObjP; ObjPM stated settings" in of(params={"rho": 1})[1]
+    assert "2 equivalent: ObjP; ObjPM default settings" in of()
+    assert "2 equivalent: ObjP; ObjPM stated settings" in of(params={"rho": 1})
     both = {"ObjP": {1.0: chosen}, "ObjPM": {1.0: edge}}
-    assert "2 equivalent: ObjP tuned; ObjPM tuned at an edge" in of(chosen=both)[1]
-
-    # What is one run at one budget alone stays two methods.
-    losses = ds["train_loss"].sel(algorithm="ObjP")
-    ds["train_loss"].loc[{"algorithm": "ObjPM", "epsilon": 1}] = losses.sel(epsilon=1)
-    assert "2 equivalent: ObjP; ObjPM default settings" in of()[1]
-
-    ds["train_loss"].loc[{"algorithm": "ObjPM"}] = losses
-    page, first = of(chosen={"ObjP": {1.0: edge}, "ObjPM": {1.0: edge}})
-    assert "ObjP = ObjPM tuned at an edge10.0" in first
-    assert "ObjP = ObjPM wins on MNIST at ε\u00a0=\u00a01." in page
-    rows = page[page.index('id="answer-rows"') : page.index('<dl class="facts">')]
-    assert "ObjT</span> 25.00" in rows  # the next is another method
-    matrix = page[page.index('<table class="matrix"') :].partition("</table>")[0]
-    assert '<th scope="row">ObjP = ObjPM</th>' in matrix
-    assert '<th scope="row">ObjPM</th>' not in matrix
+    assert "2 equivalent: ObjP tuned; ObjPM tuned at an edge" in of(chosen=both)
 
 
 def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):

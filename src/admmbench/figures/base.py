@@ -79,6 +79,8 @@ class Figure(Strict):
 
     lost_runs: ClassVar[str] = "left out"
     """What became of runs that diverged or timed out, for the small print."""
+    lines_are_methods: ClassVar[bool] = True
+    """Whether a line has the look of the method of its label; otherwise lines look as their order says."""
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Make the rows that are drawn, here the final value ``y`` of each run with all that is known of its method.
@@ -118,8 +120,10 @@ class Figure(Strict):
         return "", self.scale(shown).label
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
-        """Return the style of each line, here that of the method of this label."""
-        return methods
+        """Return the style of each line, see `lines_are_methods`."""
+        from admmbench.figures import look
+
+        return methods if self.lines_are_methods else look.of_lines(table["line"].unique())
 
     @property
     def metrics(self) -> list[str]:

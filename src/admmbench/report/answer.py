@@ -22,6 +22,7 @@ from admmbench.report.data import (
     Notes,
     Row,
     Value,
+    collected,
 )
 from admmbench.results import reference
 from admmbench.results.who_wins import marks, mean_ranks, names
@@ -70,7 +71,7 @@ def content(
         "answer": Answer(rows, _unbeaten(comparison)),
         "facts": _facts(comparison, places),
         "marks": picture.key(comparison),
-        "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
+        "parts": collected((each.note, each.place) for each in rows if each.note),
         "groups": list(_groups(comparison, rows, experiments, looks or {})),
         "mixed": len({each.unit for each in rows}) > 1,
         "matrix": _matrix(comparison, rows),
@@ -129,10 +130,7 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> Facts:
     """Return what holds for all rows, or for the rows of some data."""
 
     def spread(values: Iterable[T]) -> dict[T, list[str]]:
-        found: dict[T, dict[str, None]] = {}
-        for value, place in zip(values, places, strict=True):
-            found.setdefault(value, {})[place] = None
-        return {value: [*where] for value, where in found.items()}
+        return collected(zip(values, places, strict=True))
 
     each = list(settings(comparison))
     return Facts(
@@ -163,15 +161,6 @@ def _unbeaten(comparison: xr.Dataset) -> list[str]:
     out = marks(comparison).isin(["worse", ""]) | (comparison["added"] != "")
     ahead = comparison["algorithm"].values[~out.any("setting").values]
     return list(dict.fromkeys(_all_names(label, own) for label in ahead.tolist()))
-
-
-def incomplete(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the names of the data by what is left out of them, from pairs of names and notes."""
-    named: dict[str, dict[str, None]] = {}
-    for name, note in notes:
-        if note:
-            named.setdefault(note, {})[name] = None
-    return {note: [*own] for note, own in named.items()}
 
 
 def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -> Row:

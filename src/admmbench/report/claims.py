@@ -10,6 +10,7 @@ from admmbench.inference.contrasts import TEST, Decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.power import MOST
 from admmbench.report import environment
+from admmbench.report.data import collected
 
 _NUMBERS = {
     "fewest": FEWEST,
@@ -50,10 +51,8 @@ def texts(verdict: Verdict) -> Texts:
 
 def _of_each(write: Callable[[Finding], str], findings: Iterable[Finding], space: str) -> str:
     """Write each finding behind the name of its experiment; what is the same of all, without names."""
-    written: dict[str, list[str]] = {}
-    for finding in findings:
-        written.setdefault(write(finding), []).append(finding.evidence.experiment)
+    written = collected((write(finding), finding.evidence.experiment) for finding in findings)
     if len(written) == 1:
         return next(iter(written))
-    pairs = ((", ".join(dict.fromkeys(names)), text) for text, names in written.items())
+    pairs = ((", ".join(names), text) for text, names in written.items())
     return space.join(f"{names}:{space}{text}" for names, text in pairs if text)

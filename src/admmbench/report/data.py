@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -29,6 +29,14 @@ def collected(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         values.setdefault(key, {})[value] = None
     return {key: [*distinct] for key, distinct in values.items()}
+
+
+def grouped(values: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
+    """Return all values by their keys, in their order."""
+    groups: dict[K, list[V]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
 
 
 class Value(NamedTuple):
@@ -132,10 +140,7 @@ class Row:
 
 def by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Return rows by the name of their data."""
-    places: dict[str, list[Row]] = {}
-    for row in rows:
-        places.setdefault(row.place, []).append(row)
-    return places
+    return grouped(rows, lambda row: row.place)
 
 
 @dataclass(frozen=True)
@@ -173,12 +178,14 @@ class Answer:
     @property
     def added(self) -> dict[str, dict[str, dict[str, list[Row]]]]:
         """Rows with a verdict on a method that was added later, by label, verdict and data."""
-        labels: dict[str, dict[str, dict[str, list[Row]]]] = {}
-        for row in self.rows:
-            for own in row.added:
-                places = labels.setdefault(own.label, {}).setdefault(own.verdict, {})
-                places.setdefault(row.place, []).append(row)
-        return labels
+        pairs = [(own, row) for row in self.rows for own in row.added]
+        return {
+            label: {
+                verdict: by_place(row for _, row in same)
+                for verdict, same in grouped(of_label, lambda pair: pair[0].verdict).items()
+            }
+            for label, of_label in grouped(pairs, lambda pair: pair[0].label).items()
+        }
 
     @property
     def open_places(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from inspect import getmembers, isfunction
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -9,16 +10,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from admmbench.figures import wording
 from admmbench.inference.power import POWER
 from admmbench.privacy import delta_warning
+from admmbench.report.data import collected
 
 
 def grouped(selections: Iterable[tuple[str, float]]) -> list[tuple[list[str], list[float]]]:
     """Group methods that are named at the same budgets."""
-    budgets: dict[str, list[float]] = {}
-    for label, epsilon in selections:
-        budgets.setdefault(label, []).append(epsilon)
-    labels: dict[tuple[float, ...], list[str]] = {}
-    for label, epsilons in budgets.items():
-        labels.setdefault(tuple(epsilons), []).append(label)
+    budgets = collected(selections).items()
+    labels = collected((tuple(epsilons), label) for label, epsilons in budgets)
     return [(group, list(epsilons)) for epsilons, group in labels.items()]
 
 
@@ -30,32 +28,8 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-TEMPLATES.filters |= {
-    each.__name__: each
-    for each in (
-        grouped,
-        wording.about,
-        wording.at,
-        wording.best_constant,
-        wording.budget,
-        wording.confidence,
-        wording.counted,
-        wording.given,
-        wording.in_unit,
-        wording.listed,
-        wording.mapping,
-        wording.measured,
-        wording.number,
-        wording.one_line,
-        wording.percent,
-        wording.proper,
-        wording.quantity,
-        wording.short,
-        wording.stated,
-        wording.some,
-        wording.together,
-    )
-}
+#: All functions of `admmbench.figures.wording` are filters.
+TEMPLATES.filters |= {"grouped": grouped, **dict(getmembers(wording, isfunction))}
 TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf, "power": POWER}
 #: The same for a terminal.
 TEXT = TEMPLATES.overlay(autoescape=False)

@@ -21,7 +21,7 @@ from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
 from admmbench.report import answer, differences, explore, leaders, picture, tables
 from admmbench.report.claims import texts
-from admmbench.report.data import Lead, Missing, Protected
+from admmbench.report.data import Missing, collected, grouped
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
@@ -118,10 +118,14 @@ def render(
         missing=missing,
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
         leaders=leading,
-        parts=_incomplete(sections, leading),
-        protected=_protected(experiments),
+        parts=collected((lead.row.note, lead.title) for lead in leading if lead.row.note),
+        protected=collected(
+            (each, results.attrs["title"])
+            for results in experiments
+            for each in tables.protected(results)
+        ),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
-        papers=_by_paper(judged),
+        papers=grouped(judged, lambda verdict: verdict.claim.paper),
         claims=_claims(judged),
         theorems=list(_theorems(sections, judged)),
         elsewhere=list(elsewhere),
@@ -147,29 +151,6 @@ def _title(sections: Sequence[Section], configuration: str) -> str:
     return words[:1].upper() + words[1:] or "ADMM-based federated learning"
 
 
-def _incomplete(sections: Iterable[Section], leading: Iterable[Lead]) -> dict[str, list[str]]:
-    """Notes on data that are not complete, of the experiments that have rows."""
-    named = {each.row.experiment for each in leading}
-    of = [section.results.attrs for section in sections if section.name in named]
-    return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
-
-
-def _protected(experiments: Sequence[xr.Dataset]) -> dict[Protected, list[str]]:
-    """What totals protect and warnings about them, each with the studies that it is about."""
-    titles: dict[Protected, list[str]] = {}
-    for results in experiments:
-        for each in tables.protected(results):
-            titles.setdefault(each, []).append(results.attrs["title"])
-    return titles
-
-
-def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
-    papers: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        papers.setdefault(verdict.claim.paper, []).append(verdict)
-    return papers
-
-
 def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """How verdicts are spread, and how many of them may be wrong by chance."""
     counts = Counter(verdict.verdict for verdict in verdicts)
@@ -188,19 +169,16 @@ def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Itera
     for section in sections:
         figures = [figure for figure in section.experiment.figures if figure.kind == "theorem"]
         about = Counter(
-            verdict.verdict for verdict in verdicts if _is_theorem(verdict, section.name)
+            verdict.verdict
+            for verdict in verdicts
+            if any(
+                piece.experiment == section.name and piece.kind in ("bound", "rate")
+                for piece in verdict.claim.evidence
+            )
         )
         if figures:
             title = section.experiment.title
             yield {"name": section.name, "title": title, "figures": figures, "verdicts": about}
-
-
-def _is_theorem(verdict: Verdict, experiment: str) -> bool:
-    """Whether a verdict is about both sides of a theorem in an experiment."""
-    return any(
-        piece.experiment == experiment and piece.kind in ("bound", "rate")
-        for piece in verdict.claim.evidence
-    )
 
 
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:

@@ -100,12 +100,7 @@ def last_slope(values: xr.DataArray) -> float:
 
 def unlost(ds: xr.Dataset, metric: str) -> xr.DataArray:
     """Do as :func:`final`, with NaN for all seeds of a method at a budget where it lost one: the rest favours it."""
-    return final(ds, metric).where(~lost_any(ds))
-
-
-def lost_any(ds: xr.Dataset) -> xr.DataArray:
-    """Say whether a method lost a run at a budget, over ``algorithm`` and ``epsilon`` as far as there are such."""
-    return ds["status"].isin(FAILED).any("seed")
+    return final(ds, metric).where(~ds["status"].isin(FAILED).any("seed"))
 
 
 def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:

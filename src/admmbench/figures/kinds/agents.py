@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from admmbench.figures.look import Look
-
 
 class Agents(Curves):
     """Means over agents are shown in a band from the lowest agent to the highest.
@@ -24,6 +21,8 @@ class Agents(Curves):
     There is a panel for each method and epsilon, and a line for each metric, the mean over seeds. A metric whose name
     ends in ``_mean`` has a band if there are metrics that end in ``_min`` and ``_max``.
     """
+
+    lines_are_methods = False
 
     beside: Annotated[list[str], Field(description="further metrics in the same panels")] = []
 
@@ -40,12 +39,6 @@ class Agents(Curves):
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
         """See `Figure.axes`."""
         return COURSES[self.against], ""
-
-    def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
-        """Metrics look as their order says."""
-        from admmbench.figures import look
-
-        return look.of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Take means over seeds of the agents' means, lowest and highest."""

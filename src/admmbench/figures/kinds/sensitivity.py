@@ -24,6 +24,8 @@ class Sensitivity(Figure):
     where a trial diverged. Below 0 are settings that the search, which saw a limited number of trials, missed.
     """
 
+    lines_are_methods = False
+
     def says(self, n_seeds: int) -> str:
         """See `Figure.says`."""
         found = "Errors on held-out training rows, means over the seeds of the trials"
@@ -34,12 +36,6 @@ class Sensitivity(Figure):
         scale = self.scale(shown)
         unit = "points" if scale.factor == 100 else scale.label
         return f"Largest growth of the error ({unit})", ""
-
-    def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
-        """Budgets look as their order says."""
-        from admmbench.figures import look
-
-        return look.of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Take the losses of all methods of which they are known, those that lose least last."""

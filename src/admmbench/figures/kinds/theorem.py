@@ -26,6 +26,8 @@ class Theorem(Figure):
     in the title.
     """
 
+    lines_are_methods = False
+
     log: Annotated[bool, Field(description="logarithmic vertical axis")] = True
     right: Annotated[str, Field(description="variable with the right side")]
 
@@ -44,12 +46,6 @@ class Theorem(Figure):
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
         """See `Figure.axes`."""
         return COURSES["round"], ""
-
-    def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
-        """Sides look as their order says."""
-        from admmbench.figures import look
-
-        return look.of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Make three lines for each method and epsilon: both sides, and the line that is fitted to the left one."""
