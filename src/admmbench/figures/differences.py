@@ -34,26 +34,18 @@ _INK, _SOFT, _BAND = "#1d2125", "#59626b", "#dcefe2"
 
 
 class Differences(NamedTuple):
-    """Differences from one method in one setting.
-
-    Attributes
-    ----------
-    base
-        The method that others are compared with, by all its labels.
-    unit
-        Of the differences: points of percentages, or the unit of the metric.
-    margin
-        Differences up to it do not matter.
-    rows
-        The lowest mean first: ``line``, all labels of a method, ``label``, the first of them, ``difference``, the ends
-        ``lower`` and ``upper`` of its interval, ``mark``, see `admmbench.results.who_wins.marks`, and ``outdated``. A
-        method that lost runs has no difference; one with a single seed has no interval.
-    """
+    """Differences from one method in one setting."""
 
     base: str
+    """The method that others are compared with, by all its labels."""
     unit: str
+    """Of the differences: points of percentages, or the unit of the metric."""
     margin: float
+    """Differences up to it do not matter."""
     rows: pd.DataFrame
+    """The lowest mean first: ``line``, all labels of a method, ``label``, the first of them, ``difference``, the ends
+    ``lower`` and ``upper`` of its interval, ``mark``, see `admmbench.results.who_wins.marks`, and ``outdated``. A
+    method that lost runs has no difference; one with a single seed has no interval."""
 
 
 def differences(setting: xr.Dataset) -> Differences | None:

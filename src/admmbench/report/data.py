@@ -64,68 +64,48 @@ class Added(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """Who is best among the methods of an experiment at a budget. Several labels of one method are joined by " = ".
-
-    Attributes
-    ----------
-    place
-        Name of the data.
-    experiment, note
-        Name of the experiment, and what is left out of its data.
-    measure, unit
-        What is compared, with its unit: %, that of the metric, or empty.
-    epsilon
-        The budget.
-    names
-        All labels of each method.
-    badges
-        How the settings of the best were found, by label.
-    group, undecided
-        The winner or the equivalent methods; else the methods that nothing is decided between; by their means.
-    alone
-        The only method; empty if there are several.
-    lost
-        Whether others lost runs.
-    seeds
-        Forecast of the seeds that decide the row, 0 where it is decided.
-    added
-        Methods that were added later.
-    lowest, error
-        Method with the lowest mean, and this.
-    runner_up, next_error, difference, over_records
-        The next method, its mean, the difference of the two, and its interval over other test records.
-    floor_method, floor
-        The method with the lowest mean without privacy, and this.
-    constant
-        Error of the best constant prediction, NaN where it is not known.
-    no_better
-        Whether no method is better than that.
-    """
+    """Who is best among the methods of an experiment at a budget. Several labels of one method are joined by " = "."""
 
     place: str
+    """Name of the data."""
     experiment: str
     note: str
+    """Name of the experiment, and what is left out of its data."""
     measure: str
     unit: str
+    """What is compared, with its unit: %, that of the metric, or empty."""
     epsilon: float
+    """The budget."""
     names: dict[str, list[str]]
+    """All labels of each method."""
     badges: dict[str, Badge]
+    """How the settings of the best were found, by label."""
     group: list[str]
     undecided: list[str]
+    """The winner or the equivalent methods; else the methods that nothing is decided between; by their means."""
     alone: str
+    """The only method; empty if there are several."""
     lost: bool
+    """Whether others lost runs."""
     seeds: float
+    """Forecast of the seeds that decide the row, 0 where it is decided."""
     added: list[Added]
+    """Methods that were added later."""
     lowest: str
     error: Value | None
+    """Method with the lowest mean, and this."""
     runner_up: str
     next_error: Value | None
     difference: Value | None
     over_records: Value | None
+    """The next method, its mean, the difference of the two, and its interval over other test records."""
     floor_method: str
     floor: Value
+    """The method with the lowest mean without privacy, and this."""
     constant: Value
+    """Error of the best constant prediction, NaN where it is not known."""
     no_better: bool
+    """Whether no method is better than that."""
 
     @property
     def winner(self) -> str:
@@ -145,18 +125,12 @@ def by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of all experiments, from which the answer in a sentence or two is written.
-
-    Attributes
-    ----------
-    rows
-        In the order of the page.
-    unbeaten
-        Methods that are nowhere shown to be behind.
-    """
+    """The rows of all experiments, from which the answer in a sentence or two is written."""
 
     rows: list[Row]
+    """In the order of the page."""
     unbeaten: list[str]
+    """Methods that are nowhere shown to be behind."""
 
     @property
     def groups(self) -> dict[tuple[str, ...], dict[str, list[Row]]]:

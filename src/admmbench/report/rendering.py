@@ -38,33 +38,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """A section is one experiment of the report.
-
-    Attributes
-    ----------
-    results
-        Its results.
-    experiment
-        Its configuration: title, description, artefacts, figures.
-    drawings
-        Text of the SVG of each figure, by name; a figure that is not here is drawn.
-    links
-        Addresses of the files of each figure, as the page sees them, by the figure's name and the suffix.
-    looks
-        Of its methods, by label, as its study decided them; those that it lacks are decided for this page.
-    audits
-        Runs that were attacked, and what came out.
-    kept
-        Results of the experiment that are kept with the project; None if there are none.
-    """
+    """A section is one experiment of the report."""
 
     results: xr.Dataset
+    """Its results."""
     experiment: Experiment
+    """Its configuration: title, description, artefacts, figures."""
     drawings: Mapping[str, str] = field(default_factory=dict)
+    """Text of the SVG of each figure, by name; a figure that is not here is drawn."""
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Addresses of the files of each figure, as the page sees them, by the figure's name and the suffix."""
     looks: Mapping[str, Look] = field(default_factory=dict)
+    """Of its methods, by label, as its study decided them; those that it lacks are decided for this page."""
     audits: Sequence[tuple[Run, Audit]] = ()
+    """Runs that were attacked, and what came out."""
     kept: xr.Dataset | None = None
+    """Results of the experiment that are kept with the project; None if there are none."""
 
     @property
     def name(self) -> str:

@@ -62,9 +62,7 @@ def _marked(cell: str | tables.Cell) -> str:
     """Text of a cell, in bold if it is the lowest."""
     if isinstance(cell, str):
         return escape(cell)
-    text = (
-        f"[bold]{escape(cell.text)}[/]"
-        if cell.verdict in ("winner", "better")
-        else escape(cell.text)
-    )
+    text = escape(cell.text)
+    if cell.verdict in ("winner", "better"):
+        text = f"[bold]{text}[/]"
     return " ".join(filter(None, (text, cell.note, cell.lost)))

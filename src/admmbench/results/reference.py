@@ -36,39 +36,25 @@ MARK = " †"
 
 
 class Outdated(Strict):
-    """Kept results of some methods are not those of today's code, until they are run again.
-
-    Attributes
-    ----------
-    labels
-        Of the methods.
-    because
-        What was otherwise when they were run, as the end of a sentence.
-    """
+    """Kept results of some methods are not those of today's code, until they are run again."""
 
     labels: Annotated[list[str], Field(min_length=1)]
+    """Of the methods."""
     because: Text
+    """What was otherwise when they were run, as the end of a sentence."""
 
 
 class Source(Strict):
-    """A source says where kept results come from.
-
-    Attributes
-    ----------
-    command
-        Command that makes them.
-    sha256
-        Of the file.
-    every
-        Of the rounds that were evaluated one in so many is kept, besides the first.
-    outdated
-        Methods that are to be run again; results that are loaded state them as an attribute of this name, as JSON.
-    """
+    """A source says where kept results come from."""
 
     command: str
+    """Command that makes them."""
     sha256: str
+    """Of the file."""
     every: Annotated[int, Field(ge=1)] = 1
+    """Of the rounds that were evaluated one in so many is kept, besides the first."""
     outdated: Outdated | None = None
+    """Methods that are to be run again; results that are loaded state them as an attribute of this name, as JSON."""
 
 
 def outdated_labels(results: xr.Dataset) -> list[str]:
