@@ -166,23 +166,21 @@ def test_the_last_round_of_each_method_is_kept(tmp_path):
     assert reference.read(path)["round"].values.tolist() == [1, 200, 300]
 
 
-@pytest.mark.parametrize("text", ["", "method,error\nDP-GD,0.2\n"])
-def test_another_table_is_no_file_of_trials(tmp_path, capsys, text):
+@pytest.mark.parametrize(
+    ("text", "option", "said"),
+    [
+        ("", [], "trials.csv: no file of trials"),
+        ("method,error\nDP-GD,0.2\n", [], "trials.csv: no file of trials"),
+        (",".join(reference.TRIALS), ["--add"], "are kept, without --add and --every"),
+        (",".join(reference.TRIALS), ["--every", "2"], "are kept, without --add and --every"),
+    ],
+)
+def test_trials_are_whole_files_of_trials(tmp_path, capsys, text, option, said):
     path = tmp_path / "trials.csv"
     path.write_text(text)
     words = ["keep", str(path), "--made-by", "snakemake tune", "--folder", str(tmp_path / "kept")]
-    assert main(words) == 1
-    assert "trials.csv: no file of trials" in capsys.readouterr().err
-    assert not (tmp_path / "kept").exists()
-
-
-@pytest.mark.parametrize("option", [["--add"], ["--every", "2"]])
-def test_trials_are_not_kept_in_part(tmp_path, capsys, option):
-    path = tmp_path / "trials.csv"
-    path.write_text(",".join(reference.TRIALS))
-    words = ["keep", str(path), "--made-by", "snakemake tune", "--folder", str(tmp_path / "kept")]
     assert main([*words, *option]) == 1
-    assert "all trials are kept, without --add and --every" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
     assert not (tmp_path / "kept").exists()
 
 
