@@ -26,6 +26,8 @@ sys.path.insert(0, str(HERE))
 
 import quantities  # noqa: E402
 
+from admmbench.figures.wording import about  # noqa: E402
+
 WIDTH = 120
 _COUNTS = (
     "no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -84,11 +86,6 @@ def span(values: Iterable[float], digits: int = 0) -> str:
 def word(count: float) -> str:
     """Write a small count."""
     return dict(enumerate(_COUNTS.split())).get(round(count), str(round(count)))
-
-
-def about(number: float) -> str:
-    """Write a forecast with two digits."""
-    return fixed(float(f"{number:.2g}"))
 
 
 def short(number: float) -> str:

@@ -477,7 +477,7 @@ def comparison(*studies: str) -> xr.Dataset:
 
 
 @functools.cache
-def cell(study: str, epsilon: float) -> xr.Dataset:
+def at_total(study: str, epsilon: float) -> xr.Dataset:
     """Return the comparison on one data set at one total; intervals hold together for all of its comparison."""
     compared = comparison(*(EQUAL if study in EQUAL else [study]))
     here = (compared["epsilon"] == epsilon) & (compared["experiment"] == study)
@@ -489,13 +489,13 @@ def cell(study: str, epsilon: float) -> xr.Dataset:
 @over_lists
 def points(study: str, label: str, epsilon: float) -> float:
     """Return the mean test error in percent."""
-    return 100 * float(at(cell(study, epsilon)["mean"], algorithm=label))
+    return 100 * float(at(at_total(study, epsilon)["mean"], algorithm=label))
 
 
 @over_lists
 def apart(study: str, first: str, second: str, epsilon: float) -> Interval:
     """Return the difference of two methods in points, with the interval that holds together with all others."""
-    own = cell(study, epsilon)
+    own = at_total(study, epsilon)
     found = ("difference", "difference_lower", "difference_upper")
     pair = {"algorithm": first, "rival": second}
     return Interval(*(100 * float(at(own[name], **pair)) for name in found))
@@ -504,29 +504,29 @@ def apart(study: str, first: str, second: str, epsilon: float) -> Interval:
 @over_lists
 def pair_verdict(study: str, first: str, second: str, epsilon: float) -> str:
     """Return the verdict on the first method beside the second."""
-    return str(cell(study, epsilon)["pair_verdict"].sel(algorithm=first, rival=second).item())
+    return str(at_total(study, epsilon)["pair_verdict"].sel(algorithm=first, rival=second).item())
 
 
-def standing(study: str, epsilon: float, *how: str) -> set[str]:
-    """Return the methods that stand so, see `admmbench.inference.contrasts.judge_setting`."""
-    own = cell(study, epsilon)
+def with_verdict(study: str, epsilon: float, *how: str) -> set[str]:
+    """Return the methods with these verdicts, see `admmbench.inference.contrasts.judge_setting`."""
+    own = at_total(study, epsilon)
     return {str(each) for each in own["algorithm"].values[own["verdict"].isin(how).values]}
 
 
 def front(study: str, epsilon: float) -> set[str]:
     """Return the methods that are not shown to be behind another."""
-    return standing(study, epsilon, "winner", "equivalent", "undecided")
+    return with_verdict(study, epsilon, "winner", "equivalent", "undecided")
 
 
 @over_lists
 def behind_at(study: str, label: str) -> tuple[float, ...]:
     """Return the totals at which a method is shown to be behind another."""
-    return tuple(epsilon for epsilon in TOTALS if label in standing(study, epsilon, "worse"))
+    return tuple(epsilon for epsilon in TOTALS if label in with_verdict(study, epsilon, "worse"))
 
 
 def decided(study: str) -> list[float]:
     """Return the totals at which a winner or equivalent methods are shown."""
-    return [each for each in TOTALS if standing(study, each, "winner", "equivalent")]
+    return [each for each in TOTALS if with_verdict(study, each, "winner", "equivalent")]
 
 
 def never_behind() -> list[str]:
@@ -559,19 +559,19 @@ def shown(gaps: list[Interval]) -> list[float]:
 @over_lists
 def lowest(study: str, epsilon: float) -> str:
     """Return the method with the lowest mean."""
-    return str(cell(study, epsilon)["lowest"].item())
+    return str(at_total(study, epsilon)["lowest"].item())
 
 
 @over_lists
 def seeds_of(study: str, label: str, epsilon: float) -> int:
     """Return with how many seeds a method was run."""
-    return int(at(cell(study, epsilon)["runs"], algorithm=label))
+    return int(at(at_total(study, epsilon)["runs"], algorithm=label))
 
 
 @over_lists
 def seeds_at(study: str, epsilon: float, methods: frozenset[str] | None = None) -> list[int]:
     """Return the numbers of seeds of some methods, or of all that are compared, each number once."""
-    own = cell(study, epsilon)
+    own = at_total(study, epsilon)
     compared = map(str, own["algorithm"][own["compared"]].values)
     return sorted({seeds_of(study, each, epsilon) for each in methods or compared})
 
@@ -584,7 +584,7 @@ def with_seeds(study: str, epsilon: float, count: int) -> list[str]:
 @over_lists
 def seeds_needed(study: str, epsilon: float) -> float:
     """Return how many seeds would decide a data set at a total, 0 where it is decided."""
-    return float(cell(study, epsilon)["seeds"])
+    return float(at_total(study, epsilon)["seeds"])
 
 
 def margin(study: str) -> float:
@@ -605,12 +605,12 @@ def added(study: str) -> list[str]:
 @over_lists
 def joined(study: str, label: str, epsilon: float) -> str:
     """Return the verdict on a method that joined beside the best; empty where it did not run."""
-    return str(cell(study, epsilon)["added"].sel(algorithm=label).item())
+    return str(at_total(study, epsilon)["added"].sel(algorithm=label).item())
 
 
 def optimum(study: str) -> float:
     """Return the error in percent of the optimum without privacy."""
-    own = cell(study, 1)
+    own = at_total(study, 1)
     assert own["floor_method"].item() == "Centralized"
     return 100 * float(own["floor"])
 

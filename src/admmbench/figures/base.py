@@ -131,7 +131,7 @@ class Figure(Strict):
         return [self.metric]
 
     def says(self, n_seeds: int) -> str:
-        """Tell in a sentence of the small print what the figure makes of the seeds."""
+        """Return a sentence of the small print on what the figure makes of the seeds."""
         from admmbench.results import statistics
 
         if n_seeds == 1:

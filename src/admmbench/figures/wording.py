@@ -94,7 +94,7 @@ def given(value: float) -> str:
 
 
 def in_unit(unit: str) -> str:
-    """Say in what unit numbers are, behind their name; nothing where they have none."""
+    """Write the unit of numbers, behind their name; nothing where they have none."""
     return {"%": " in percent", "1": "", "": ""}.get(unit, f" in {unit}")
 
 
@@ -130,7 +130,7 @@ def short(value: float) -> str:
 
 
 def at(what: str, *epsilons: float) -> str:
-    """Say something at some budgets, or without one."""
+    """Write a name at some budgets, or without one."""
     finite = [short(epsilon) for epsilon in epsilons if epsilon < math.inf]
     places = [f"at ε = {', '.join(finite)}"] if finite else []
     if math.inf in epsilons:

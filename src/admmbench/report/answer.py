@@ -169,7 +169,7 @@ def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -
     Parameters
     ----------
     setting
-        Cell of a comparison.
+        One of those of a comparison.
     place
         Name of its data.
     experiment

@@ -72,7 +72,7 @@ def of_settings(comparison: xr.Dataset, experiment: str, looks: Mapping[str, Loo
 
 
 def key(comparison: xr.Dataset) -> dict[str, str]:
-    """Say what the marks mean that are in the pictures of a comparison; those that are in none are left out."""
+    """Return what the marks in the pictures of a comparison mean; those that are in none are left out."""
     found = marks(comparison)
     found = found.where(found != "better", "winner")
     return {mark: text for mark, text in _MEANING.items() if (found == mark).any()}

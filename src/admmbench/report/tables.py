@@ -74,12 +74,12 @@ def conditions(results: xr.Dataset) -> Conditions:
 
 
 def budget(results: xr.Dataset) -> str:
-    """Say what a budget is."""
+    """Return what a budget is of."""
     return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
 
 
 def methods(results: xr.Dataset) -> Table:
-    """Say what each method is, and what became of its runs."""
+    """Return what each method is, and what became of its runs."""
     state = statistics.counts(results).sum("epsilon")
     facts = ["method", "variant", *([] if statistics.is_constrained(results) else ["noise"])]
     rows: list[list[str | Cell]] = []
@@ -109,7 +109,7 @@ def _params(results: xr.Dataset, place: int) -> str:
 
 
 def tuning(experiment: Experiment) -> Table:
-    """Say what tuning came to, for each method and budget."""
+    """Return what tuning chose for each method and budget."""
 
     def name(path: str) -> str:
         return path.rpartition(".")[2].replace("_", " ")
@@ -160,7 +160,7 @@ _OF_SOLUTIONS = {
 
 
 def solutions(results: xr.Dataset) -> Table | None:
-    """Say where methods for a constrained problem end: how runs ended, and means over seeds; None for others."""
+    """Return where methods for a constrained problem end: how runs ended, and means over seeds; None for others."""
     if not statistics.is_constrained(results):
         return None
     heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
@@ -293,7 +293,7 @@ def privacy(results: xr.Dataset) -> Table | None:
 
 
 def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table | None:
-    """Say what attacks found, for each method and budget in the experiment's order; None if nothing was attacked."""
+    """Return what attacks found for each method and budget in the experiment's order; None if nothing was attacked."""
     labels = [method.label for method in experiment.algorithms]
     rows: list[list[str | Cell]] = []
     for run, found in sorted(

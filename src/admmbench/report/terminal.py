@@ -14,7 +14,7 @@ from admmbench.results import reference, statistics
 
 
 def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
-    """Say what was run, how it ended, who leads, and what it spent.
+    """Yield what was run, how it ended, who leads, and what it spent.
 
     Parameters
     ----------

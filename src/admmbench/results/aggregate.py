@@ -268,7 +268,7 @@ def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
 def _coordinates(
     experiment: Experiment, methods: Sequence[Method], runs: Sequence[Run]
 ) -> dict[str, Any]:
-    """Say what is behind a label, and behind a label at a budget: names, what they mean, and values."""
+    """Return what is behind a label, and behind a label at a budget: names, what they mean, and values."""
     of = {run.label: run.spec for run in runs}
     at = {(run.label, run.spec.stated_budget): run.spec for run in runs}
     specs = [of[method.label] for method in methods]

@@ -130,7 +130,7 @@ def _with_same_numbers(first: xr.Dataset, second: xr.Dataset) -> list[xr.Dataset
 
 
 def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """Say in what settings the files differ."""
+    """Return the settings in which the files differ."""
     tuned = _tuned(first) | _tuned(second)
     names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER - {"problem"} - tuned)
     changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]

@@ -64,7 +64,7 @@ def after_start(values: Labelled) -> Labelled:
 
 
 def last_decade(rounds: xr.DataArray) -> xr.DataArray:
-    """Say which rounds are among the last decade, from a tenth of the last one on."""
+    """Return which rounds are among the last decade, from a tenth of the last one on."""
     return rounds >= rounds.max() / 10
 
 
@@ -174,7 +174,7 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
 
 def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
-    """Say whether several seeds have a value, and all have the same up to rounding; the result is without ``seed``."""
+    """Return whether several seeds have a value, all the same up to rounding; the result is without ``seed``."""
     # Asked for every cell of a table: a tenth of the time that xarray's own reductions take.
     array, axis = values.values, values.get_axis_num("seed")
     low, high = np.fmin.reduce(array, axis), np.fmax.reduce(array, axis)  # these leave out NaN
@@ -249,17 +249,17 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:
-    """Say whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
+    """Return whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
     return bool(ds["epsilon"].attrs["budget_of"] == "run")
 
 
 def is_constrained(ds: xr.Dataset) -> bool:
-    """Say whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
+    """Return whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
     return "feasibility" in ds
 
 
 def equally_private(ds: xr.Dataset) -> xr.DataArray:
-    """Say which methods are rivals: those that may be compared at a budget.
+    """Return which methods are rivals: those that may be compared at a budget.
 
     Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
     delta, and if their totals are equal. If noise was calibrated to a total, that is at least the one that was asked
@@ -297,13 +297,13 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
 
 
 def noisy(ds: xr.Dataset) -> xr.DataArray:
-    """Say which runs added noise, over ``algorithm`` and ``epsilon``: some methods set it without a budget."""
+    """Return which runs added noise, over ``algorithm`` and ``epsilon``: some methods set it without a budget."""
     magnitude = ds["noise_magnitude"]
     return (magnitude > 0).any([dim for dim in ("seed", "round") if dim in magnitude.dims])
 
 
 def is_optimum(ds: xr.Dataset) -> xr.DataArray:
-    """Say which methods compute the optimum over all records, over ``algorithm``."""
+    """Return which methods compute the optimum over all records, over ``algorithm``."""
     return (with_kinship(ds)["role"] == "optimum").reset_coords(drop=True)
 
 
@@ -319,7 +319,7 @@ def unfinished(ds: xr.Dataset) -> list[str]:
 
 
 def is_fraction(ds: xr.Dataset) -> bool:
-    """Say whether the metric of the problem is a part of the records, which is shown in percent."""
+    """Return whether the metric of the problem is a part of the records, which is shown in percent."""
     return "valid_range" in ds[ds.attrs["metric"]].attrs
 
 
@@ -335,7 +335,7 @@ def counts(ds: xr.Dataset) -> xr.Dataset:
 
 
 def lost(counts: xr.Dataset) -> tuple[list[str], int]:
-    """Say how many runs of one method and budget have no final model, and how many were started.
+    """Return how many runs of one method and budget have no final model, and how many were started.
 
     Parameters
     ----------

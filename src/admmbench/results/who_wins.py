@@ -107,7 +107,7 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
 
 
 def verdicts(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:
-    """Say where methods of one experiment stand among those that are equally private.
+    """Return the verdicts on methods of one experiment among those that are equally private.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def verdicts(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray
 
 
 def marks(comparison: xr.Dataset) -> xr.DataArray:
-    """Say how methods are marked in tables and pictures: by where they stand, and if they were added, by their verdict.
+    """Return how methods are marked in tables and pictures: by their verdict, or that of those that were added.
 
     Parameters
     ----------
