@@ -1,9 +1,12 @@
 """Commands work by hand, and end with one line when something is wrong."""
 
 import contextlib
+import itertools
 import json
 import os
+import pkgutil
 import re
+import shlex
 import socket
 import stat
 import subprocess
@@ -14,16 +17,24 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench import simulate
+from admmbench import cli, simulate
 from admmbench.audit.findings import Audit
-from admmbench.cli import main
+from admmbench.cli import JOBS, call, job, jobs, main
 from admmbench.cli.results import ended
 from admmbench.files import read_sealed
 from admmbench.files.installed import REFERENCE, find
 from admmbench.frames.outcomes import Outcome
+from admmbench.inference.contrasts import Decision
 from admmbench.report import contents
 from admmbench.watch import study
 from tests.plugins import write_method
+
+
+def carry_out(words):
+    """Call a command as a user does, or as rules do."""
+    if words[0] in JOBS:
+        return call(job(words[0]), words[1:])
+    return main(words)
 
 
 def test_run_by_hand(tmp_path, capsys):
@@ -65,7 +76,6 @@ def test_settings_may_stand_behind_options(capsys):
     ("words", "message"),
     [
         (["rnak"], "admmbench: error: unknown command 'rnak'; did you mean 'rank'?"),
-        (["account", "gaussian", "--rounds", "500", "30"], "unrecognized arguments: 30"),
         (["account", "gaussian", "--multipler=30"], "'--multipler'; did you mean '--multiplier'?"),
         (
             ["rank", "a.csv", "missing=drop", "--method", "objp"],
@@ -77,7 +87,7 @@ def test_settings_may_stand_behind_options(capsys):
         ),
         (
             ["rank", "--total", "1"],
-            "admmbench rank: error: the following arguments are required: table",
+            "admmbench rank: error: the following arguments are required: TABLE",
         ),
         (["rank", "a.csv", "--cores", "0"], "expected a number from 1 on, got '0'"),
         (["show", "~no-such-user/x.nc"], "no such user or variable is known; write the path out"),
@@ -121,8 +131,82 @@ def test_a_configuration_file_that_an_option_takes_is_refused():
         study.separated(["-n", "--forcerun", "run", YAML])
 
 
+GROUPS = cli.groups()
+
+
+def test_the_help_has_all_commands_in_groups_on_one_screen(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert {f"{title}:" for title in GROUPS} <= {*lines}
+    assert lines[4].startswith("  admmbench study ")  # examples come first
+
+
+@pytest.mark.parametrize("command", itertools.chain(*GROUPS.values()), ids=lambda each: each.name)
+def test_the_help_of_a_command_is_one_screen_with_examples_that_it_reads(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command.name, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    examples = [line for line in lines if line.startswith("  admmbench ")]
+    assert examples or command.name == "path"
+    for line in examples:
+        command.read(shlex.split(line)[2:])
+
+
+def strict(text):
+    """Read JSON, without numbers that it does not have."""
+    return json.loads(text, parse_constant=lambda name: pytest.fail(name))
+
+
+MONKS = str(REFERENCE / "he2023_np_monks.nc")
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (["list"], "methods"),
+        (["describe", "objp"], "guarantee"),
+        (["describe", "digits"], "licence"),
+        (["describe", "logistic"], "text"),
+        (["show", MONKS], "methods"),
+        (["account", "objp", "--dataset", "digits", "--epsilon", "1", "--trials", "9"], "search"),
+        (["claims", MONKS], 0),
+    ],
+)
+def test_json_is_one_document(words, key, capsys):
+    assert main([*words, "--json"]) == 0
+    assert strict(capsys.readouterr().out)[key]
+
+
+def test_claims_are_judged_by_the_results_of_experiments(capsys):
+    assert main(["claims", MONKS, "--json"]) == 0
+    rows = strict(capsys.readouterr().out)
+    assert {row["paper"] for row in rows} == {"he2023"}
+    assert {row["verdict"] for row in rows} <= {*Decision}
+    assert main(["claims", MONKS]) == 0
+    shown = capsys.readouterr().out
+    assert rows[0]["claim"] in shown
+    assert rows[0]["verdict"] in shown
+
+
+def test_what_rules_alone_call_is_a_module_and_its_former_command_warns(tmp_path, capsys):
+    module = "python -m admmbench.cli.jobs.overview"
+    assert main(["overview", str(tmp_path), "--output", str(tmp_path / "index.html")]) == 0
+    assert capsys.readouterr().err == f"admmbench: `admmbench overview` is now `{module}`\n"
+    usage = subprocess.run(
+        [sys.executable, *module.split()[1:], "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert usage.startswith(f"usage: {module} FOLDER [options]\n")
+    assert {each.name for each in pkgutil.iter_modules(jobs.__path__)} == {*JOBS}
+
+
 def test_help_of_a_study_names_the_options_that_people_look_for(capsys):
-    assert main(["study", YAML, "--help"]) == 0
+    with pytest.raises(SystemExit, match="0"):
+        main(["study", YAML, "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "-n (only list the jobs)" in said
     assert "--cores 4" in said
@@ -175,7 +259,7 @@ def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys)
         before = path.lstat()
         if kind == "folder" and words[0] in FOLDERS:
             continue
-        assert main([*words, str(path)]) == 1
+        assert carry_out([*words, str(path)]) == 1
         error = capsys.readouterr().err
         assert str(path) in error
         assert error.count("\n") == 1
@@ -186,23 +270,26 @@ def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys)
     assert (tmp_path / "files/file").read_bytes() == b""
 
 
-INTERRUPTED = """
+INTERRUPTED = '''
 import os, signal, sys
 from admmbench import __main__
 from admmbench.cli import authors
-from admmbench.cli.options import command
+from admmbench.cli.options import Command
 
-@command("list", "")
-def interrupted(options):
+def list(options):
+    """Be interrupted.
+
+    --json  print one JSON document
+    """
     try:
         os.kill(os.getpid(), signal.{signal})
     except KeyboardInterrupt:
         {then}
 
-authors._list = interrupted
+authors._list = Command(list)
 sys.argv[1:] = ["list"]
 sys.exit(__main__.main())
-"""
+'''
 
 
 @pytest.mark.usefixtures("signals_heard")
@@ -273,6 +360,7 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
             "unknown method or mechanism 'objpp'; did you mean",
         ),
         (["run", "dataset", "--output", "x"], "'dataset': expected KEY=VALUE"),
+        (["account", "gaussian", "--rounds", "500", "30"], "'30': expected KEY=VALUE"),
         (["run", *SMALL_RUN, "--data", ".", "--output", "x"], "no usable prepared data set"),
         (["prepare", "{name: digits", "--output", "x"], "DATASET: '{name: digits' is no YAML"),
         (["prepare", "5", "--output", "x"], "DATASET: expected a name or a mapping, got '5'"),
@@ -305,7 +393,7 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
 )
 def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(words) == 1
+    assert carry_out(words) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"admmbench: {message}")
     assert error.count("\n") == 1

@@ -47,7 +47,7 @@ def test_a_table_is_described_by_what_is_in_it(tmp_path, capsys):
     path.write_text("\n".join(["age,label", *rows]))
     assert main(["describe", f"{{name: table, path: {path}, target: label}}"]) == 0
     said = capsys.readouterr().out
-    assert "40 + 10 records" in said
+    assert "40 + 10 (training + test)" in said
     assert "2 classes" in said
     assert main(["describe", "table"]) == 1
     assert "dataset.path: name the file of the table" in capsys.readouterr().err

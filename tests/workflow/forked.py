@@ -94,7 +94,7 @@ def _forget_other_source(folder: Path) -> None:
 
 @functools.cache
 def python_of_jobs() -> str:
-    """Path of what runs ``-m admmbench`` and its words, as Python would."""
+    """Path of what runs a module of the suite and its words, as Python would."""
     folder = Path(tempfile.mkdtemp())  # a socket has a short path
     atexit.register(shutil.rmtree, folder)
     client = folder / "python"
@@ -127,23 +127,27 @@ def _start(connection: socket.socket) -> None:
     """Do a job in a process of its own, and tell its exit status."""
     _, standard, *_ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as file:
-        words, folder, environment = ast.literal_eval(file.read().decode())
+        (module, *words), folder, environment = ast.literal_eval(file.read().decode())
     job = os.fork()
     if job == 0:
-        os._exit(_status(words, folder, environment, standard))
+        os._exit(_status(module, words, folder, environment, standard))
     status = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
     connection.sendall(str(status).encode())
     os._exit(0)
 
 
 def _status(
-    words: list[str], folder: Path, environment: dict[str, str], standard: Sequence[int]
+    module: str,
+    words: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    standard: Sequence[int],
 ) -> int:
     """Exit status of a job, which has done what it wants to do at its end."""
     atexit._clear()  # what the server would do
     status = 1
     try:
-        _become("admmbench", words, folder, environment, standard)
+        _become(module, words, folder, environment, standard)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:

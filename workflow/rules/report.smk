@@ -106,4 +106,4 @@ rule overview:
         folder=subpath(output[0], parent=True),
         fingerprint=fingerprint.of_page("admmbench.report.overview"),
     shell:
-        "admmbench overview {params.folder:q} --output {output:q} > {log:q} 2>&1"
+        "python -m admmbench.cli.jobs.overview {params.folder:q} --output {output:q} > {log:q} 2>&1"

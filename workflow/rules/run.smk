@@ -70,5 +70,5 @@ for experiment in EXPERIMENTS:
                 )
             ],
         shell:
-            "admmbench time {params.folder:q} --data {input.data:q}"
+            "python -m admmbench.cli.jobs.time {params.folder:q} --data {input.data:q}"
             " --fingerprints {params.fingerprints:q} > {log:q} 2>&1"

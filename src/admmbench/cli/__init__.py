@@ -1,10 +1,11 @@
-"""Command line: every rule of the workflow calls one of these commands, and users can call them too."""
+"""Command line: what users type, in groups, and in `admmbench.cli.jobs` what rules of the workflow alone call."""
 
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib
 import io
-import itertools
 import logging
 import os
 import sys
@@ -13,13 +14,25 @@ from collections.abc import Sequence
 
 from admmbench import __version__
 from admmbench.cli import authors, results, runs, studies
-from admmbench.cli.options import Command, ParserOfCommand
+from admmbench.cli.options import Command, Parser
 from admmbench.files import check_output
 from admmbench.jobs import interrupts, limits
 from admmbench.validation import unknown
 
 # Errors whose words alone say nothing.
 _UNFORESEEN = (UnicodeError, RecursionError, NotImplementedError)
+JOBS = ("aggregate", "choose", "overview", "time", "tune")
+"""Modules of `admmbench.cli.jobs`; ``admmbench NAME`` called them before."""
+_JOB = "python -m admmbench.cli.jobs."
+_HELP = """\
+usage: admmbench COMMAND ...
+
+Benchmark of ADMM-based federated learning, private and constrained.
+
+  admmbench study laptop.yaml                             the papers' studies, with few seeds
+  admmbench rank patients.csv --target sick --total 1,8   which method is best on your table
+  admmbench account objp --dataset digits --epsilon 1     privacy of a method, without a run
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,20 +42,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser())
-    if words and not words[0].startswith("-") and words[0] not in _commands():
-        parser().error(unknown("command", words[0], _commands()))
-    if words[:1] == ["study"]:  # what follows are words for Snakemake, options too
-        options = parser().parse_args(words[:1])
-        options.words = words[1:]
-    else:
-        options = parser().parse_args(words)
+    name, *rest = words or [""]
+    if name in JOBS:
+        print(f"admmbench: `admmbench {name}` is now `{_JOB}{name}`", file=sys.stderr)
+        return call(job(name), rest)
+    commands = {command.name: command for group in groups().values() for command in group}
+    if name in commands:
+        return call(commands[name], rest)
+    if name and not name.startswith("-"):
+        parser().error(unknown("command", name, commands))
+    parser().parse_args(words)
+    return 0
+
+
+def job(name: str) -> Command:
+    """Import a command that rules alone call."""
+    command: Command = getattr(importlib.import_module(f"admmbench.cli.jobs.{name}"), name)
+    return command
+
+
+def start(command: Command) -> None:
+    """Carry out a command as the whole process."""
+    gc.disable()  # see `admmbench.__main__`
+    sys.exit(call(command, sys.argv[1:], _JOB))
+
+
+def call(command: Command, words: Sequence[str], prog: str = "admmbench ") -> int:
+    """Carry out a command with the words behind it."""
+    options = command.read(words, prog)
     _written_whatever_the_locale()
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
     with interrupts.raised() as heard:
         try:
-            _check_outputs(options)
-            status: int | None = options.command(options)
+            for path in filter(None, map(vars(options).get, ("output", "checkpoint"))):
+                # Files that cannot be written are refused before hours are spent on their content.
+                check_output(path / "file" if command.in_folder else path)
+            status = command.function(options)
         except KeyboardInterrupt:
             return interrupts.said()
         except (Exception, SystemExit) as error:
@@ -60,13 +96,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"admmbench: {_message(error)}", file=sys.stderr)
             return getattr(error, "status", 1)
     return status or 0
-
-
-def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuse files that cannot be written before hours are spent on their content."""
-    for path in (getattr(options, name, None) for name in ("output", "checkpoint")):
-        if path is not None:
-            check_output(path / "file" if options.in_folder else path)
 
 
 def _message(error: BaseException) -> str:
@@ -97,16 +126,30 @@ def _written_whatever_the_locale() -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Make the command line."""
-    parser = argparse.ArgumentParser(prog="admmbench", description=__doc__)
+    """Make the parser of all commands, for their reference and for shells that complete them."""
+    parser = Parser(prog="admmbench", description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=ParserOfCommand)
-    for command in _commands().values():
-        command.add_to(commands)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    lines = [_HELP]
+    for title, commands in groups().items():
+        lines.append(f"{title}:")
+        for command in commands:
+            lines.append(f"  {command.name:10}{command.summary.removesuffix('.')}")
+            command.add_to(subparsers.add_parser(command.name, description=command.description))
+        lines.append("")
+    parser.help = "\n".join(lines) + "`admmbench COMMAND --help` has examples and options.\n"
     return parser
 
 
-def _commands() -> dict[str, Command]:
-    audiences = (vars(each).values() for each in (studies, authors, runs, results))
-    found = itertools.chain(*audiences)
-    return {each.name: each for each in found if isinstance(each, Command)}
+def groups() -> dict[str, list[Command]]:
+    """Return all commands by the title of their group."""
+    groups = {
+        "Studies": studies,
+        "Results": results,
+        "Single runs, and their privacy": runs,
+        "Methods, losses and data sets": authors,
+    }
+    return {
+        title: [each for each in vars(group).values() if isinstance(each, Command)]
+        for title, group in groups.items()
+    }

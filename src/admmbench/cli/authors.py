@@ -7,10 +7,11 @@ import dataclasses
 import inspect
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from admmbench.cli.options import argument, collect_garbage, command, place, plugin_names
+from admmbench.cli.options import Command, collect_garbage, print_json
 from admmbench.files import write
 from admmbench.files.core_yaml import parse_yaml
 
@@ -19,22 +20,37 @@ if TYPE_CHECKING:
     from admmbench.frames.base import Algorithm
 
 
-@command(
-    "list",
-    "list methods, losses and data sets",
-)
+@Command
 def _list(options: argparse.Namespace) -> None:
+    """List methods, losses and data sets.
+
+      admmbench list
+
+    --json  print one JSON document
+    """
     from admmbench import algorithms, list_algorithms, list_datasets, list_losses
 
-    print("methods:", ", ".join(list_algorithms()))
-    others = (f"{alias} ({_stands_for(alias)})" for alias in algorithms.ALIASES)
-    print("other names:", ", ".join(others))
-    print("losses:", ", ".join(list_losses()))
-    print("data sets:", ", ".join(list_datasets()))
+    names = {
+        "methods": list_algorithms(),
+        "other names": [f"{alias} ({_stands_for(alias)})" for alias in algorithms.ALIASES],
+        "losses": list_losses(),
+        "data sets": list_datasets(),
+    }
+    _print_facts(names, options)
+
+
+def _print_facts(facts: Mapping[str, Any], options: argparse.Namespace) -> None:
+    """Print facts with their names, and text that needs no name, or all of it as JSON."""
+    if options.json:
+        return print_json(facts)
+    for name, value in facts.items():
+        text = ", ".join(value) if isinstance(value, list) else value
+        if text:
+            print(f"{text}\n" if name == "text" else f"{name}: {text}")
 
 
 def _stands_for(alias: str) -> str:
-    """Say which method with which parameters another name stands for."""
+    """Return the method, with its parameters, that another name stands for."""
     from admmbench.algorithms import ALIASES
 
     name, params = ALIASES[alias]
@@ -42,16 +58,16 @@ def _stands_for(alias: str) -> str:
     return f"{name} with {given}" if given else name
 
 
-@command(
-    "describe",
-    "say what a method, a loss or a data set is",
-    argument(
-        "name",
-        help="of it, the path of a method or a loss, or YAML such as '{name: table, path: a.csv, target: y}'",
-        complete=plugin_names,
-    ),
-)
+@Command
 def _describe(options: argparse.Namespace) -> None:
+    """Describe a method, a loss or a data set.
+
+      admmbench describe objp
+      admmbench describe '{name: table, path: patients.csv, target: sick}'
+
+    NAME    of it, the path of a method or a loss, or YAML of a data set with its settings
+    --json  print one JSON document
+    """
     from admmbench import algorithms, datasets, list_datasets, list_losses
     from admmbench.problems import losses
 
@@ -61,24 +77,24 @@ def _describe(options: argparse.Namespace) -> None:
     elif options.name in list_losses():
         facts = _documented(losses.resolve(options.name))
     elif options.name in algorithms.ALIASES:
-        print(f"{options.name} is {_stands_for(options.name)}.", end="\n\n")
-        facts = _facts_of_method(algorithms.resolve(algorithms.ALIASES[options.name][0]))
+        facts = {"stands for": _stands_for(options.name)}
+        facts |= _facts_of_method(algorithms.resolve(algorithms.ALIASES[options.name][0]))
     else:
         facts = _facts_of_method(algorithms.resolve(options.name))
-    for name, value in facts.items():
-        if value:
-            print(f"{name}: {value}")
+    _print_facts(facts, options)
 
 
 def _facts_of_data(info: DatasetInfo) -> dict[str, Any]:
-    """Print the size of a data set and return what is known of it besides."""
+    """Return the size of a data set and what is known of it besides."""
     low, high = info.domain
     targets = f"{info.n_classes} classes" if info.n_classes else f"numbers ({info.target_unit})"
-    print(f"{info.title}: {info.n_train} + {info.n_test} records (training + test), {targets}")
     return {
+        "title": info.title,
+        "records": f"{info.n_train} + {info.n_test} (training + test)",
+        "targets": targets,
         "features": f"{info.n_features}, from {low:g} to {high:g}",
         "settings": info.settings,
-        "attributes": ", ".join(f"{name} ({count})" for name, count in info.attributes.items()),
+        "attributes": [f"{name} ({count})" for name, count in info.attributes.items()],
         "problem": info.default_problem,
         "licence": info.licence,
         "cite": info.citation,
@@ -86,63 +102,68 @@ def _facts_of_data(info: DatasetInfo) -> dict[str, Any]:
 
 
 def _facts_of_method(cls: type[Algorithm[Any, Any]]) -> dict[str, Any]:
-    """Print what a method's module and classes say, and return what they state."""
-    facts, method = _documented(cls), cls()
+    """Return what a method's module and classes state."""
+    method = cls()
     guarantee, release = method.guarantee("global"), method.release
     worth: str = guarantee.kind
     if worth == "proved" and not cls.__module__.startswith("admmbench."):
         worth = "conditional on what the plug-in states, or none"
     return {
-        **facts,
-        "variants": ", ".join(method.variants),
+        **_documented(cls),
+        "variants": [*method.variants],
         "shared": " or ".join(method.sharing),
-        "needs": ", ".join(method.needs),
+        "needs": [*method.needs],
         "noise": release and f"{release.law}, on each {release.value}",
         "guarantee": f"{worth} (with sensitivity: global): {guarantee.conditions}",
     }
 
 
 def _documented(cls: type) -> dict[str, Any]:
-    """Print docstrings of a class, and of those in the suite that it is made from; return its parameters."""
-    print(inspect.getdoc(sys.modules[cls.__module__]), end="\n\n")
+    """Return docstrings of a class, and of those in the suite that it is made from, and its parameters."""
+    texts = [inspect.getdoc(sys.modules[cls.__module__])]
     for each in cls.__mro__:
         own = each.__module__.startswith("admmbench.") or each is cls
         if own and each.__doc__ and not each.__module__.endswith((".base", ".loss")):
-            print(inspect.cleandoc(each.__doc__), end="\n\n")
+            texts.append(inspect.cleandoc(each.__doc__))
     fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
     usual = cls()
-    defaults = [f"{each.name} = {getattr(usual, each.name)}" for each in fields]
     return {
-        "parameters": ", ".join(each for each in defaults if not each.startswith("variant ")),
+        "text": "\n\n".join(filter(None, texts)),
+        "parameters": [
+            f"{each.name} = {getattr(usual, each.name)}"
+            for each in fields
+            if each.name != "variant"
+        ],
         "equations": inspect.getsourcefile(cls),
     }
 
 
-@command(
-    "new",
-    "write a method, a loss or a data set to start from",
-    argument("kind", choices=("method", "loss", "dataset")),
-    argument("name", help="name of the module, such as my_method"),
-    argument("--output", type=place, default=Path(), help="folder (default: this one)"),
-    in_folder=True,
-)
+@Command
 def _new(options: argparse.Namespace) -> None:
+    """Write a method, a loss or a data set to start from.
+
+      admmbench new method my_method
+
+    {method,loss,dataset}  what to write
+    MODULE                 its name, such as my_method
+    --output FOLDER        folder (default: this one)
+    """
     from admmbench import scaffold
 
-    path = scaffold.write(options.kind, options.name, options.output)
+    path = scaffold.write(options.kind, options.module, options.output or Path())
     print(f"{path} is a complete {options.kind}; change it, and check it:")
     print(f"  admmbench check {path}")
 
 
-@command(
-    "check",
-    "check that a plug-in keeps its contracts",
-    argument(
-        "name", help="path of a file, or name of a method, loss or data set", complete=plugin_names
-    ),
-    argument("--traceback", action="store_true", help="show where errors arise in the suite, too"),
-)
+@Command
 def _check(options: argparse.Namespace) -> int:
+    """Check that a method, a loss or a data set keeps its contracts.
+
+      admmbench check my_method.py
+
+    NAME         path of a file, or name of a method, loss or data set
+    --traceback  show where errors arise in the suite, too
+    """
     from rich.console import Console
 
     from admmbench import contracts
@@ -188,13 +209,14 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
     return raised(error)
 
 
-@command(
-    "schema",
-    "write the JSON schemas of the configuration",
-    argument("--output", type=place, required=True, help="folder to write"),
-    in_folder=True,
-)
+@Command
 def _schema(options: argparse.Namespace) -> None:
+    """Write the JSON schemas of the configuration.
+
+      admmbench schema --output workflow/schemas
+
+    --output FOLDER  folder to write (required)
+    """
     from admmbench.study.config import schemas
 
     for name, text in schemas().items():

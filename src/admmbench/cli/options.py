@@ -1,13 +1,15 @@
-"""What commands share: options, their values, consoles, completion in a shell."""
+"""What commands share: how they state their arguments, values of options, consoles, completion in a shell."""
 
 from __future__ import annotations
 
 import argparse
 import gc
+import inspect
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from admmbench.files.core_yaml import parse_words
 from admmbench.validation import expanded, meant
@@ -21,81 +23,95 @@ if TYPE_CHECKING:
 # Columns where the output is no terminal.
 _WIDTH = 120
 
-
-Argument = Callable[[argparse.ArgumentParser], None]
-"""Adds itself to a parser."""
 Function = Callable[[argparse.Namespace], int | None]
 """Carries a command out and returns its exit status, None for 0."""
 
 
-class ParserOfCommand(argparse.ArgumentParser):
-    """Parser of one command: its words ``KEY=VALUE`` may stand anywhere, and its errors show its own usage."""
+class Command:
+    """A command, whose help is the docstring of the function that carries it out.
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words behind the command, and refuse those that it does not know."""
-        for word in itertools.takewhile(lambda word: word != "--", args):
-            name = word.partition("=")[0]
-            if name.startswith("--") and name not in self._option_string_actions:
-                self.error(f"unknown option {name!r}{meant(name, self._option_string_actions)}")
-        options, rest = super().parse_known_args(args, namespace)
-        settings = [word for word in rest if "=" in word and not word.startswith("-")]
-        if rest and not (hasattr(options, "settings") and settings == rest):
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
-        if settings:
-            options.settings = [*options.settings, *settings]
-        return options, []
+    The docstring has a summary, examples, and at its end the arguments, each with what it is after two spaces. In
+    square brackets are arguments that may be left out, ``...`` stands for more of the same, and an option is optional
+    if its text does not end with ``(required)``. What an argument is called says which values it has, see `_VALUES`.
 
-
-class Command(NamedTuple):
-    """A command: the word that calls it, what it does for ``--help``, its arguments, and what carries it out."""
-
-    name: str
-    text: str
-    arguments: tuple[Argument, ...]
-    in_folder: bool
-    """Whether its ``--output`` is a folder."""
-    function: Function
-
-    def add_to(self, commands: Any) -> None:
-        """Add a parser of this command to those of the command line."""
-        # An option that is cut short is a mistake: `--config` is no `--configfile`.
-        parser = commands.add_parser(
-            self.name, help=self.text, description=self.text, allow_abbrev=False
-        )
-        parser.set_defaults(
-            command=self.function, in_folder=self.in_folder, usage=parser.print_help
-        )
-        for add in self.arguments:
-            add(parser)
-
-
-def argument(
-    *names: str, complete: Callable[..., list[str]] | None = None, **settings: Any
-) -> Argument:
-    """Describe an argument or an option.
-
-    Parameters
+    Attributes
     ----------
-    *names
-        Of the argument, as for ``ArgumentParser.add_argument``.
-    complete
-        Called by `argcomplete` for the values that a shell offers; None: files.
-    **settings
-        What ``ArgumentParser.add_argument`` takes besides.
+    name
+        The word that calls it: the name of the function, without underscores around it.
     """
 
-    def add(parser: argparse.ArgumentParser) -> None:
-        action = parser.add_argument(*names, **settings)
-        action.completer = complete  # type: ignore[attr-defined]
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.name = function.__name__.strip("_")
+        self._help = str(inspect.getdoc(function))
+        self.summary, *examples, arguments = self._help.split("\n\n")
+        self.description = "\n\n::\n\n".join([self.summary, *examples])  # of the reference
+        self.in_folder = "--output FOLDER" in arguments
+        """Whether its ``--output`` is a folder."""
+        pairs = (each.partition("  ") for each in re.split(r"\n(?=\S)", arguments))
+        self._arguments = {names: " ".join(text.split()) for names, _, text in pairs}
 
-    return add
+    def add_to(self, parser: Parser) -> None:
+        """Add the arguments to a parser, and the help."""
+        positional = [each for each in self._arguments if not each.startswith("-")]
+        usage = " ".join([parser.prog, *positional, "[options]"])
+        parser.help = f"usage: {usage}\n\n{self._help}\n"
+        for names, text in self._arguments.items():
+            _add_argument(parser, names, text)
+
+    def read(self, words: Sequence[str], prog: str = "admmbench ") -> argparse.Namespace:
+        """Read the words behind the command; ``KEY=VALUE`` may stand anywhere, and errors show the usage."""
+        parser = Parser(prog=f"{prog}{self.name}")
+        self.add_to(parser)
+        if "[WORDS ...]" in self._arguments and not {"-h", "--help"} & {*words}:
+            return argparse.Namespace(words=[*words])  # of another program, with options of its own
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name = word.partition("=")[0]
+            if name.startswith("--") and name not in parser.options:
+                parser.error(f"unknown option {name!r}{meant(name, parser.options)}")
+        return parser.parse_intermixed_args([*words])
 
 
-def command(
-    name: str, text: str, *arguments: Argument, in_folder: bool = False
-) -> Callable[[Function], Command]:
-    """Make a command of the function that follows, see `Command`."""
-    return lambda function: Command(name, text, arguments, in_folder, function)
+class Parser(argparse.ArgumentParser):
+    """Parser with a help that was written."""
+
+    def __init__(self, **settings: Any) -> None:
+        # An option that is cut short is a mistake: `--config` is no `--configfile`.
+        super().__init__(allow_abbrev=False, **settings)
+        self.help = ""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        return self.help or super().format_help()
+
+    @property
+    def options(self) -> Sequence[str]:
+        """Return the names of all options."""
+        return [*self._option_string_actions]
+
+
+def _add_argument(parser: argparse.ArgumentParser, names: str, text: str) -> None:
+    """Add an argument to a parser, see `Command`."""
+    words = names.strip("[]").replace(", -", " -").split()
+    flags = [word for word in words if word.startswith("-")]
+    value = next((word for word in words if not word.startswith("-")), "")
+    kind, complete = _VALUES.get(value, (str, None))
+    settings: dict[str, Any] = {"help": text.replace("%", "%%")}
+    if not value:
+        settings["action"] = "store_true"
+    elif value.startswith("{"):
+        metavar = _DESTINATIONS.get(value, value).upper()
+        settings |= {"choices": value.strip("{}").split(","), "metavar": metavar}
+    else:
+        settings |= {"type": kind, "metavar": value}
+    if "..." in words:
+        settings |= {"nargs": "*" if names.startswith("[") else "+", "default": []}
+    if flags:
+        settings["required"] = text.endswith("(required)")
+    else:
+        flags = [_DESTINATIONS.get(value, value.lower())]
+    action = parser.add_argument(*flags, **settings)
+    action.completer = complete  # type: ignore[attr-defined]
 
 
 def place(text: str) -> Path:
@@ -143,6 +159,14 @@ def wide_console() -> Console:
     return console if console.is_terminal else Console(width=_WIDTH, highlight=False)
 
 
+def print_json(content: Any) -> None:
+    """Print one JSON document; numbers that JSON does not have are text, such as ``"Infinity"``."""
+    from pydantic_core import to_json
+
+    text = to_json(content, indent=2, inf_nan_mode="strings", fallback=lambda value: value.tolist())
+    print(text.decode())
+
+
 def collect_garbage() -> None:
     """Look for garbage again, but not among what was imported."""
     if not gc.isenabled():
@@ -172,25 +196,13 @@ def dataset_names(**_: Any) -> list[str]:
     return list_datasets()
 
 
-CONFIGFILE = argument(
-    "--configfile",
-    nargs="+",
-    default=[],
-    metavar="FILE",
-    help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
-    complete=overlay_names,
-)
-DATA = argument("--data", type=place, help="prepared data set (default: load it)")
-DEVICE = argument(
-    "--device",
-    choices=["cpu", "cuda"],
-    default="cpu",
-    help="what computes: a processor (default), or a GPU",
-)
-SETTINGS = argument(
-    "settings",
-    nargs="+",
-    metavar="KEY=VALUE",
-    help="arguments of admmbench.simulate, values in YAML, such as dataset=digits algorithm=objp epsilon=1 "
-    "seeds=0-9 params='{local_updates: 10}'",
-)
+# Attributes of arguments that are not called like their value.
+_DESTINATIONS = {"KEY=VALUE": "settings", "{method,loss,dataset}": "kind"}
+# How a value is read, and what a shell offers for it (None: files), by what the value is called in a docstring.
+_VALUES: dict[str, tuple[Callable[[str], Any], Callable[..., list[str]] | None]] = {
+    **dict.fromkeys(("FILE", "FOLDER", "TABLE", "FIRST", "SECOND"), (place, None)),
+    **dict.fromkeys(("N", "SECONDS"), (count, None)),
+    **dict.fromkeys(("NAME", "NAMES"), (str, plugin_names)),
+    **dict.fromkeys(("CONFIG", "WORDS"), (str, overlay_names)),
+    "DATASET": (str, dataset_names),
+}

@@ -1,61 +1,46 @@
-"""Commands on results: join them, draw, report, show, compare and keep them."""
+"""Commands on results: draw, report, judge, show, compare and keep them."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from admmbench.cli.options import argument, command, place, wide_console
+from admmbench.cli.options import Command, print_json, wide_console
 from admmbench.files import MARKUP, with_checksum, write
 
 if TYPE_CHECKING:
     import xarray as xr
 
-
-@command(
-    "aggregate",
-    "join the runs of an experiment",
-    argument("folder", type=place, help="folder of the experiment, with its manifest"),
-    argument("--output", type=place, required=True, help="netCDF file to write"),
-)
-def _aggregate(options: argparse.Namespace) -> None:
-    from admmbench.jobs import job
-    from admmbench.results.aggregate import aggregate
-    from admmbench.study.config import read_experiment
-
-    name, experiment = read_experiment(options.folder)
-    runs = experiment.runs_folder(options.folder)
-    job.write(aggregate(name, experiment, runs), options.output)
+    from admmbench.claims.judge import Verdict
 
 
-@command(
-    "figures",
-    "draw the figures of an experiment: SVG, PDF, PNG, and the table that is drawn as CSV",
-    argument(
-        "figures",
-        type=place,
-        help="figures.json of an experiment, a list of figures in JSON, a file of results (.nc), or with --reference "
-        "the name of an experiment",
-    ),
-    argument("--results", type=place, help="results.nc, for figures in JSON"),
-    argument("--reference", action="store_true", help="draw the results that are kept"),
-    argument("--output", type=place, help="folder to write (default: figures/<experiment>)"),
-    in_folder=True,
-)
+@Command
 def _figures(options: argparse.Namespace) -> None:
+    """Draw the figures of an experiment: SVG, PDF, PNG, and the table that is drawn as CSV.
+
+      admmbench figures huang2019_l2 --reference
+      admmbench figures mine.json --results results/quick/results.nc
+
+    FILE             figures.json of an experiment, a list of figures in JSON, a file of results
+                     (.nc), or with --reference the name of an experiment
+    --results FILE   results.nc, for figures in JSON
+    --reference      draw the results that are kept
+    --output FOLDER  folder to write (default: figures/<experiment>)
+    """
     from admmbench.figures import Figure, drawing
     from admmbench.study import config
     from admmbench.validation import checked
 
-    results = _drawn(options.figures, options.results, options.reference)
+    results = _drawn(options.file, options.results, options.reference)
     name = results.attrs["experiment"]
     if options.results:
-        given, looks = config.read_figures(options.figures)
-        wanted = checked(list[Figure], given, str(options.figures))
+        given, looks = config.read_figures(options.file)
+        wanted = checked(list[Figure], given, str(options.file))
     else:  # those of the experiment's definition
         study = config.load({"experiments": [name]})
         wanted, looks = study.experiments[name].figures, study.looks
@@ -83,43 +68,36 @@ def _drawn(given: Path, results: Path | None, kept: bool) -> xr.Dataset:
     return _of_experiment(_read(results, strict=True), results)
 
 
-@command(
-    "report",
-    "write the report of a study",
-    argument("folders", type=place, nargs="+", help="folders of its experiments"),
-    argument("--configuration", default="", help="name of this study on the page"),
-    argument(
-        "--keep-what-exists",
-        action="store_true",
-        help="of a study that failed: join the runs that are there, and say what is missing and why",
-    ),
-    argument("--output", type=place, required=True, help="HTML file to write"),
-)
+@Command
 def _report(options: argparse.Namespace) -> None:
-    from admmbench.claims import claims, judge
-    from admmbench.files.installed import find_all
+    """Write the report of a study.
+
+      admmbench report results/quick --output report.html
+
+    FOLDER ...            folders of its experiments
+    --configuration TEXT  name of this study on the page
+    --keep-what-exists    of a study that failed: join the runs that are there, and say what is
+                          missing and why
+    --output FILE         HTML file to write (required)
+    """
     from admmbench.report import rendering
     from admmbench.report.contents import gather, gather_what_exists
     from admmbench.results import reference
-    from admmbench.study.config import labels
 
     if options.keep_what_exists:
-        gathered = [gather_what_exists(folder) for folder in options.folders]
+        gathered = [gather_what_exists(folder) for folder in options.folder]
     else:
-        gathered = [gather(folder, options.output) for folder in options.folders]
+        gathered = [gather(folder, options.output) for folder in options.folder]
     sections = [section for section, _ in gathered if section]
     names = [section.name for section in sections]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"the experiment {twice[0]} is there twice; name each folder once")
     missing = [row for _, rows in gathered for row in rows]
     kept = reference.load(names)
-    stated, known = claims.load(find_all("claims").values()), labels()
-    found, kept_found = (
-        judge.evaluate(stated, each, known)
-        for each in ({section.name: section.results for section in sections}, kept)
-    )
+    found = _judge({section.name: section.results for section in sections})
+    kept_found = _judge(kept)
     sections = [replace(section, kept=kept.get(section.name)) for section in sections]
-    page = rendering.render(sections, found, options.configuration, kept_found, missing)
+    page = rendering.render(sections, found, options.configuration or "", kept_found, missing)
     content = page.encode()
     if not options.keep_what_exists:  # a page without a checksum counts as incomplete
         content = with_checksum(content, MARKUP)
@@ -133,42 +111,89 @@ def _report(options: argparse.Namespace) -> None:
         print(f"The report of what exists is {options.output}; nothing is missing in it.")
 
 
-@command(
-    "overview",
-    "write the page that links all reports",
-    argument("folder", type=place, help="folder with a report for each configuration"),
-    argument("--output", type=place, required=True, help="HTML file to write"),
-)
-def _overview(options: argparse.Namespace) -> None:
-    from admmbench.report import overview
+def _judge(results: Mapping[str, xr.Dataset]) -> list[Verdict]:
+    """Judge all claims by the results of some experiments."""
+    from admmbench.claims import claims, judge
+    from admmbench.files.installed import find_all
+    from admmbench.study.config import labels
 
-    overview.write(options.folder, options.output)
+    return judge.evaluate(claims.load(find_all("claims").values()), results, labels())
 
 
-@command(
-    "show",
-    "print the tables of an experiment, or how a run ended",
-    argument("results", type=place, help="results.nc, or a file that run wrote"),
-)
+@Command
+def _claims(options: argparse.Namespace) -> None:
+    """Judge what the papers claim, by reference results or those of a study.
+
+      admmbench claims
+      admmbench claims results/quick/results.nc
+
+    [FILE ...]  results.nc of experiments; claims on others are left out (default: reference results)
+    --json      print one JSON document
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from admmbench.report.claims import texts
+    from admmbench.results import reference
+    from admmbench.study.config import labels
+
+    if options.file:
+        given = [_of_experiment(_read(path), path) for path in options.file]
+        results = {each.attrs["experiment"]: each for each in given}
+    else:
+        results = reference.load(labels())
+    rows = [
+        {
+            "claim": verdict.claim.id,
+            "paper": verdict.claim.paper,
+            "statement": verdict.claim.statement,
+            "verdict": verdict.verdict.value,
+            **texts(verdict)._asdict(),
+        }
+        for verdict in _judge(results)
+        if {*verdict.claim.experiments} & {*results}
+    ]
+    if options.json:
+        return print_json(rows)
+    table = Table("Claim", "Statement", "Verdict", "Why")
+    for row in rows:
+        table.add_row(*(escape(row[key]) for key in ("claim", "statement", "verdict", "why")))
+    wide_console().print(table)
+
+
+@Command
 def _show(options: argparse.Namespace) -> None:
+    """Print the tables of an experiment, or how a run ended.
+
+      admmbench show results/quick/results.nc
+
+    FILE    results.nc, or a file that run wrote
+    --json  print one JSON document
+    """
     from admmbench.report import terminal
 
     console = wide_console()
-    found = _read(options.results)
+    found = _read(options.file)
     if "status" in found and found["status"].dims == ("seed",):  # of one run
-        console.print(ended(found), soft_wrap=True)
-        return
-    for line in terminal.lines(_of_experiment(found, options.results)):
+        if options.json:
+            return print_json(run_facts(found))
+        return console.print(ended(found), soft_wrap=True)
+    results = _of_experiment(found, options.file)
+    if options.json:
+        return print_json(terminal.facts(results))
+    for line in terminal.lines(results):
         console.print(line, soft_wrap=isinstance(line, str))
 
 
-@command(
-    "compare",
-    "compare two result files of one study",
-    argument("first", type=place, help="results.nc"),
-    argument("second", type=place, help="results.nc of another machine, version or code"),
-)
+@Command
 def _compare(options: argparse.Namespace) -> int:
+    """Compare two result files of one study; the status is 1 if they differ.
+
+      admmbench compare results/quick/results.nc other/results/quick/results.nc
+
+    FIRST   results.nc
+    SECOND  results.nc of another machine, version or code
+    """
     from admmbench.report import differences, tables
     from admmbench.report.environment import texts, words
     from admmbench.report.terminal import as_rich
@@ -190,85 +215,94 @@ def _compare(options: argparse.Namespace) -> int:
     return int((compared["state"] == "different").any())
 
 
-@command(
-    "keep",
-    "keep results, to compare others with them",
-    argument("results", type=place, nargs="+", help="results.nc, or trials.csv of a search"),
-    argument("--made-by", required=True, help="command that makes these results"),
-    argument("--folder", type=place, help="folder to write (default: reference)"),
-    argument(
-        "--add",
-        action="store_true",
-        help="add the runs to those that are kept of the same experiment, instead of replacing them",
-    ),
-    argument(
-        "--replace",
-        action="store_true",
-        help="replace only the methods that are kept under the same labels; of trials, the same searches",
-    ),
-    argument(
-        "--every",
-        type=int,
-        default=1,
-        help="keep one in so many of the evaluated rounds, the first, and the last of each method; files.yaml says so "
-        "(default: 1)",
-    ),
-)
+@Command
 def _keep(options: argparse.Namespace) -> None:
+    """Keep results, to compare others with them.
+
+      admmbench keep results/my_study/results.nc --made-by "admmbench study"
+
+    FILE ...         results.nc, or trials.csv of a search
+    --made-by TEXT   command that makes these results (required)
+    --folder FOLDER  folder to write (default: reference)
+    --add            add the runs to those that are kept of the same experiment, instead of
+                     replacing them
+    --replace        replace only the methods that are kept under the same labels; of trials, the
+                     same searches
+    --every N        keep one in so many of the evaluated rounds, the first, and the last of each
+                     method; files.yaml says so (default: 1)
+    """
     from admmbench.results import reference
 
     if options.add and options.replace:
         raise ValueError(
             "--add, --replace: what is added replaces nothing; leave one of the two out"
         )
-    for path in options.results:
+    every = options.every or 1
+    for path in options.file:
         if path.suffix == ".csv":
-            if options.add or options.every != 1:
+            if options.add or every != 1:
                 raise ValueError(f"{path}: all trials are kept, without --add and --every")
             kept = reference.keep_trials(
                 path, options.made_by, options.folder, replace=options.replace
             )
         else:
-            given = {"add": options.add, "replace": options.replace, "every": options.every}
+            given = {"add": options.add, "replace": options.replace, "every": every}
             results = _of_experiment(_read(path), path)
             kept = reference.keep(results, options.made_by, options.folder, **given)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 
-def ended(trace: xr.Dataset) -> str:
-    """Say how a run ended: the final metric, lost seeds, and what it spent."""
-    from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
+def run_facts(trace: xr.Dataset) -> dict[str, Any]:
+    """Return how a run ended: the final metric, failed or diverged seeds, and its privacy loss."""
     from admmbench.frames.outcomes import SUCCESSFUL
 
-    attrs, metric = trace.attrs, trace[trace.attrs["metric"]]
-    fraction = "valid_range" in metric.attrs
-    unit = in_unit("%" if fraction else metric.attrs["units"])
+    metric, total = trace[trace.attrs["metric"]], trace["epsilon_total"]
     fine = trace["status"].isin(SUCCESSFUL)
-    n, lost = trace.sizes["seed"], int((~fine).sum())
-    text = f"{attrs['title']}: after {counted(attrs['rounds'], 'round')} {metric.attrs['long_name']}{unit} is "
-    if lost < n:
-        mean = float(metric.isel(round=-1).where(fine).mean("seed"))
-        text += f"{measured(mean, fraction)}, mean over {counted(n - lost, 'seed')}"
-    else:
-        text += "unknown"
-    if lost:
-        text += f"; {lost} of {counted(n, 'seed')} lost (diverged or timed out)"
-    total = trace["epsilon_total"]
-    what = {
-        "none": "composed ε without a guarantee",
-        "conditional": "total ε, if its conditions hold,",
+    guarantee = str(total.attrs.get("guarantee"))
+    loss = trace["epsilon_composed"] if guarantee == "none" else total
+    return {
+        "title": trace.attrs["title"],
+        "rounds": trace.attrs["rounds"],
+        "metric": metric.attrs["long_name"],
+        "unit": metric.attrs["units"],
+        "fraction": "valid_range" in metric.attrs,
+        "mean": float(metric.isel(round=-1).where(fine).mean("seed")),
+        "seeds": trace.sizes["seed"],
+        "lost": int((~fine).sum()),
+        "guarantee": guarantee,
+        "epsilon": float(loss.isel(round=-1).max()),
+        "delta": trace.attrs["delta"],
+        "best_constant": metric.attrs.get("best_constant"),
     }
-    worth = str(total.attrs.get("guarantee"))
-    said, shown = (
-        what.get(worth, "total ε"),
-        trace["epsilon_composed"] if worth == "none" else total,
-    )
-    spent = number(float(shown.isel(round=-1).max()))
-    text += f"; {said} {spent} at δ = {attrs['delta']:g}"
-    if "best_constant" in metric.attrs:
-        beside = metric.attrs["best_constant"], fraction, metric.attrs["units"]
-        text += f"; best constant prediction, {best_constant(*beside)}"
-    return text
+
+
+# What a privacy loss is, by the guarantee.
+_LOSSES = {
+    "none": "composed ε without a guarantee",
+    "conditional": "total ε, if its conditions hold,",
+}
+
+
+def ended(trace: xr.Dataset) -> str:
+    """Say how a run ended, see `run_facts`."""
+    from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
+
+    facts = run_facts(trace)
+    fraction, n, lost = facts["fraction"], facts["seeds"], facts["lost"]
+    unit = in_unit("%" if fraction else facts["unit"])
+    mean = f"{measured(facts['mean'], fraction)}, mean over {counted(n - lost, 'seed')}"
+    parts = [
+        f"{facts['title']}: after {counted(facts['rounds'], 'round')} {facts['metric']}{unit} is "
+        + (mean if lost < n else "unknown")
+    ]
+    if lost:
+        parts.append(f"{lost} of {counted(n, 'seed')} lost (diverged or timed out)")
+    loss = _LOSSES.get(facts["guarantee"], "total ε")
+    parts.append(f"{loss} {number(facts['epsilon'])} at δ = {facts['delta']:g}")
+    if facts["best_constant"] is not None:
+        constant = best_constant(facts["best_constant"], fraction, facts["unit"])
+        parts.append(f"best constant prediction, {constant}")
+    return "; ".join(parts)
 
 
 def _read(path: Path, *, strict: bool = False) -> xr.Dataset:

@@ -11,28 +11,19 @@ import shlex
 import sys
 from pathlib import Path
 
-from admmbench.cli.options import (
-    CONFIGFILE,
-    argument,
-    collect_garbage,
-    command,
-    count,
-    find_overlays,
-    overlay_names,
-    place,
-    plugin_names,
-    wide_console,
-)
+from admmbench.cli.options import Command, collect_garbage, find_overlays, wide_console
 from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
 from admmbench.jobs.limits import refuse_small_limit
 
 
-@command(
-    "init",
-    "write a folder for your own study",
-    argument("folder", type=place, help="a new folder, or an empty one"),
-)
+@Command
 def _init(options: argparse.Namespace) -> None:
+    """Write a folder for your own study.
+
+      admmbench init my_study
+
+    FOLDER  a new folder, or an empty one
+    """
     from admmbench import scaffold
 
     scaffold.write_study(options.folder)
@@ -41,34 +32,32 @@ def _init(options: argparse.Namespace) -> None:
     print("  admmbench study")
 
 
-@command(
-    "path",
-    "print the path of a file of the papers' studies",
-    argument("name", help="such as laptop.yaml or experiments/quick.yaml", complete=overlay_names),
-)
+@Command
 def _path(options: argparse.Namespace) -> None:
+    """Print the path of a file of the papers' studies.
+
+      cp "$(admmbench path experiments/ryu2022_mnist.yaml)" config/experiments/mine.yaml
+
+    CONFIG  such as laptop.yaml or experiments/quick.yaml
+    """
     from admmbench.files.installed import find
 
-    print(find(options.name))
+    print(find(options.config))
 
 
-@command(
-    "study",
-    "run a study with Snakemake, and show how far it is",
-    argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml); options of "
-        "snakemake, such as -n (only list the jobs) and --cores 4 (default: all cores); targets of snakemake; and "
-        "--until-decided, which orders further seeds until every row is decided",
-        complete=overlay_names,
-    ),
-)
+@Command
 def _study(options: argparse.Namespace) -> int:
-    if {"-h", "--help"} & {*options.words}:
-        options.usage()
-        return 0
+    """Run a study with Snakemake, and show how far it is.
+
+      admmbench study laptop.yaml -n
+      admmbench study config/quick.yaml --cores 4
+      admmbench study --until-decided
+
+    [WORDS ...]  overlays of config/config.yaml (your files, or installed ones such as laptop.yaml);
+                 options of snakemake, such as -n (only list the jobs) and --cores 4 (default: all
+                 cores); targets of snakemake; and --until-decided, which orders further seeds until
+                 every row is decided
+    """
     refuse_small_limit()
     from admmbench.watch.study import run, separated, until_decided
 
@@ -78,35 +67,26 @@ def _study(options: argparse.Namespace) -> int:
     return command(find_overlays(names), others)
 
 
-@command(
-    "migrate",
-    "after an upgrade, keep the results that today's code computes alike",
-    argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="folder of the study (default: this one), and overlays of its config/config.yaml, as for study",
-        complete=overlay_names,
-    ),
-    argument("--dry-run", "-n", action="store_true", help="change nothing"),
-    argument(
-        "--most",
-        type=count,
-        default=math.inf,
-        metavar="SECONDS",
-        help="begin no computation after so many seconds; what was not checked stays as it is",
-    ),
-    argument(
-        "--reference", action="store_true", help="instead: the reference results of this folder"
-    ),
-)
+@Command
 def _migrate(options: argparse.Namespace) -> int:
+    """After an upgrade, keep the results that today's code computes alike.
+
+      admmbench migrate --dry-run
+      admmbench migrate my_study laptop.yaml
+
+    [CONFIG ...]    folder of the study (default: this one), and overlays of its
+                    config/config.yaml, as for study
+    -n, --dry-run   change nothing
+    --most SECONDS  begin no computation after so many seconds; what was not checked stays as it is
+    --reference     instead: the reference results of this folder
+    """
     from admmbench.files.installed import OWN_REFERENCE
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
     from admmbench.watch import migration, witnesses
 
-    words, settings = options.words, {"most": options.most, "dry_run": options.dry_run}
+    words = options.config
+    settings = {"most": options.most or math.inf, "dry_run": options.dry_run}
     if words and Path(words[0]).is_dir():
         os.chdir(words.pop(0))
     collect_garbage()
@@ -123,49 +103,34 @@ def _migrate(options: argparse.Namespace) -> int:
     return int(any(row.verdict == witnesses.Verdict.DAMAGED for row in rows))
 
 
-@command(
-    "rank",
-    "say which private method predicts best on your table, each tuned",
-    argument("table", type=place, help="file of the table, or a folder of LEAF files"),
-    argument(
-        "settings",
-        nargs="*",
-        default=[],
-        metavar="KEY=VALUE",
-        help="further settings of the data set table, such as missing=impute",
-    ),
-    argument("--target", default="", help="column to predict"),
-    argument("--group", default="", help="column that says whose a record is: each has an agent"),
-    argument("--total", required=True, help="total epsilon of the whole run, or several: 1,8"),
-    argument(
-        "--methods",
-        default="",
-        help="names, or paths of your own, separated by commas (default: all that compete and suit)",
-        complete=plugin_names,
-    ),
-    argument("--delta", help="failure probability of totals (default: 1e-5)"),
-    argument("--agents", help="with equal shares (default: one for each group, or 10)"),
-    argument("--loss", help="default: logistic, softmax, or huber for numbers"),
-    argument("--noise", help="published, laplace or gaussian (default), where a method has it"),
-    argument("--seeds", help="of the first look (default: 10)"),
-    argument("--trials", help="settings that are tried for each method and total (default: 24)"),
-    argument(
-        "--margin",
-        help="difference that does not matter (default: 1 point of an error; 0 for numbers)",
-    ),
-    argument("--audit", action="store_true", help="attack the privacy of each method, too"),
-    argument("--cores", "-c", type=count, help="cores that jobs use together (default: all)"),
-    argument(
-        "--dry-run",
-        "-n",
-        action="store_true",
-        help="write the folder of the study, list the searches, and run nothing",
-    ),
-    argument("--output", type=place, help="folder of the study (default: rank-TABLE)"),
-    argument("--open", action="store_true", help="open the report in a browser"),
-    in_folder=True,
-)
+@Command
 def _rank(options: argparse.Namespace) -> int:
+    """Rank private methods on your table, each tuned, by their error at equal totals.
+
+      admmbench rank patients.csv --target sick --total 1,8
+      admmbench rank patients.csv missing=impute --target sick --group hospital --total 1 --dry-run
+
+    TABLE              file of the table, or a folder of LEAF files
+    [KEY=VALUE ...]    further settings of the data set table, such as missing=impute
+    --target TEXT      column to predict
+    --group TEXT       column that says whose a record is: each has an agent
+    --total TEXT       total epsilon of the whole run, or several: 1,8 (required)
+    --methods NAMES    names, or paths of your own, separated by commas (default: all that compete
+                       and suit)
+    --delta TEXT       failure probability of totals (default: 1e-5)
+    --agents TEXT      with equal shares (default: one for each group, or 10)
+    --loss TEXT        default: logistic, softmax, or huber for numbers
+    --noise TEXT       published, laplace or gaussian (default), where a method has it
+    --seeds TEXT       of the first look (default: 10)
+    --trials TEXT      settings that are tried for each method and total (default: 24)
+    --margin TEXT      difference that does not matter (default: 1 point of an error; 0 for
+                       numbers)
+    --audit            attack the privacy of each method, too
+    -c, --cores N      cores that jobs use together (default: all)
+    -n, --dry-run      write the folder of the study, list the searches, and run nothing
+    --output FOLDER    folder of the study (default: rank-TABLE)
+    --open             open the report in a browser
+    """
     import webbrowser
 
     from admmbench import scaffold
@@ -189,7 +154,7 @@ def _rank(options: argparse.Namespace) -> int:
     asked = {
         **given,
         "dataset": table | parse_words(options.settings),
-        "methods": [name for name in options.methods.split(",") if name],
+        "methods": [name for name in (options.methods or "").split(",") if name],
         "total": [parse_yaml(text, "--total") for text in options.total.split(",")],
         "audit": options.audit,
     }
@@ -240,27 +205,21 @@ def _rank(options: argparse.Namespace) -> int:
 _DECIDE = "--until-decided"
 
 
-@command(
-    "plan",
-    "forecast what a study costs, beside what it took",
-    CONFIGFILE,
-    argument(
-        "--config",
-        "-C",
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="keys of the configuration, as for snakemake",
-    ),
-    argument("--cores", type=count, default=os.cpu_count(), help="default: all"),
-    argument("--measure", action="store_true", help="time rounds again"),
-    argument(
-        "--power",
-        action="store_true",
-        help="instead: which differences numbers of seeds show, and what deciding the study costs",
-    ),
-)
+@Command
 def _plan(options: argparse.Namespace) -> None:
+    """Forecast what a study costs, beside what it took.
+
+      admmbench plan --configfile laptop.yaml
+      admmbench plan --power
+
+    --configfile CONFIG ...  overlays of config/config.yaml, as for snakemake: your files, or
+                             installed ones such as laptop.yaml
+    -C, --config TEXT ...    keys of the configuration, KEY=VALUE, as for snakemake
+    --cores N                default: all
+    --measure                time rounds again
+    --power                  instead: which differences numbers of seeds show, and what deciding
+                             the study costs
+    """
     from admmbench.forecast import plan, power
     from admmbench.forecast.timing import Speeds
     from admmbench.jobs.progress import shown
@@ -279,19 +238,22 @@ def _plan(options: argparse.Namespace) -> None:
         return
     costs = plan.plan(study, speeds)
     console.print(plan.table(costs))
-    console.print(plan.summary(costs, options.cores), soft_wrap=True)
+    console.print(plan.summary(costs, options.cores or os.cpu_count() or 1), soft_wrap=True)
     for name, experiment in study.experiments.items():
         for sentence in outdated(name, experiment):
             console.print(f"{name}: {sentence}", soft_wrap=True, markup=False)
 
 
-@command(
-    "gc",
-    "list results that no configuration in config asks for",
-    CONFIGFILE,
-    argument("--delete", action="store_true", help="remove them"),
-)
+@Command
 def _gc(options: argparse.Namespace) -> None:
+    """List results that no configuration in config asks for.
+
+      admmbench gc
+      admmbench gc --delete
+
+    --configfile CONFIG ...  overlays of config/config.yaml, which ask for results, too
+    --delete                 remove them
+    """
     from admmbench.files.installed import find_all
     from admmbench.study import housekeeping
     from admmbench.study.config import CONFIG, read

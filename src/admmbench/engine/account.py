@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
 
-from admmbench.datasets import Dataset
+from admmbench import algorithms
+from admmbench.datasets import Dataset, load_dataset
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
 from admmbench.privacy.curves import Curve, curve
 from admmbench.privacy.selection import SHAPES, Covers, covering, selected
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
-from admmbench.validation import Count, Number, Strict
+from admmbench.validation import Count, Number, Strict, checked, unknown
 
+Trials = Annotated[Number, Field(gt=1)]
 Positive = Annotated[Number, Field(gt=0)]
+# False-alarm rates of an attacker.
+_FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.1)
+# Settings that may stand beside the mapping that they belong to.
+_WITHIN = {"params": ("sampling",), "privacy": ("total", "covers", "trials")}
 
 
 class Account(NamedTuple):
@@ -40,8 +47,80 @@ class Account(NamedTuple):
 
     @property
     def curve(self) -> Curve:
-        """Say what an attacker who sees all releases finds at most."""
+        """Return what an attacker who sees all releases finds at most."""
         return curve(self.ledger.spending())
+
+    def facts(self) -> dict[str, Any]:
+        """Return totals, and hits of an attacker by the rate of false alarms."""
+        found = self.curve
+        return {
+            "one": self.one,
+            "delta": self.delta,
+            "total": self.total,
+            "totals": self.totals,
+            "hits": dict(zip(_FALSE_ALARMS, found.power(_FALSE_ALARMS).tolist(), strict=True)),
+            "advantage": found.advantage,
+            "mu": found.mu,
+        }
+
+    def searched(self, trials: float) -> dict[str, float]:
+        """Return the total of a search for settings, by who sees what of its trials.
+
+        Parameters
+        ----------
+        trials
+            How many there are, each with these releases, or their mean number where it is drawn; see `covering` for
+            parts of one.
+        """
+        spending, seen = self.ledger.spending(), Ledger()
+        for cost, count in spending:
+            seen.add(cost, math.ceil(trials) * count)
+        return {
+            "every trial is seen": seen.epsilon(self.delta),
+            **{
+                f"the best alone is seen, of a {shape} number (by Renyi divergences)": selected(
+                    spending, self.delta, trials, shape
+                )
+                for shape in SHAPES
+            },
+        }
+
+
+def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
+    """Account for a mechanism or a method.
+
+    Parameters
+    ----------
+    name
+        Of the mechanism or the method, or the path of a plug-in.
+    settings
+        Fields of `Mechanism`; or arguments of `simulate`, beside which keys of its ``privacy`` and the parameter
+        ``sampling`` may stand. The sensitivity is global if it is not stated.
+
+    Returns
+    -------
+    str, Account
+        What was accounted for, with the number of releases or rounds.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method or mechanism, or a setting is wrong.
+    """
+    mechanisms = get_args(Mechanism.model_fields["name"].annotation)
+    names = [*mechanisms, *algorithms.list_algorithms(), *algorithms.ALIASES]
+    if name not in names and not name.endswith(".py"):
+        raise ValueError(unknown("method or mechanism", name, names))
+    if name in mechanisms:
+        mechanism = checked(Mechanism, {"name": name, **settings}, "")
+        return f"{name}: {mechanism.rounds} releases", mechanism.account()
+    given = {"algorithm": name, "sensitivity": "global", **settings}
+    for key, inner in _WITHIN.items():
+        moved = {each: given.pop(each) for each in inner if each in given}
+        given[key] = {**given.get(key, {}), **moved}
+    spec = checked(RunSpec, given, "")
+    found = of_run(spec, load_dataset(spec.dataset))
+    return f"{name} on {spec.info.name}: {spec.rounds} rounds", found
 
 
 def of_run(spec: RunSpec, dataset: Dataset) -> Account:
@@ -78,7 +157,7 @@ class Mechanism(Strict):
     """Probability that a record takes part in a release with normal noise."""
     covers: Covers = "run"
     """What the total to solve for is of."""
-    trials: Annotated[Number, Field(gt=1)] | None = None
+    trials: Trials | None = None
     """Of the search that it covers."""
 
     @model_validator(mode="after")
@@ -120,25 +199,3 @@ class Mechanism(Strict):
         ledger = Ledger()
         ledger.add(costs[self.name], self.rounds)
         return ledger
-
-
-class Search(Strict):
-    """A search for settings has trials that all have the same releases."""
-
-    trials: Annotated[Number, Field(gt=1)]
-    """How many there are, or their mean number where it is drawn; see `covering` for parts of one."""
-
-    def totals(self, account: Account) -> dict[str, float]:
-        """Return the total of the search, by who sees what of its trials."""
-        spending, seen = account.ledger.spending(), Ledger()
-        for cost, count in spending:
-            seen.add(cost, math.ceil(self.trials) * count)
-        return {
-            "every trial is seen": seen.epsilon(account.delta),
-            **{
-                f"the best alone is seen, of a {shape} number (by Renyi divergences)": selected(
-                    spending, account.delta, self.trials, shape
-                )
-                for shape in SHAPES
-            },
-        }

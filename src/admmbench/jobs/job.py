@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,7 @@ def execute(
     InterruptedRunError
         If a signal stopped the run; its checkpoint is written.
     """
-    _refuse_other_code(spec, expected)
+    refuse_other_code(spec, expected)
     if checkpoint is None:
         trace = run_spec(spec, data, threads, progress, device=device)
         write(trace.drop_vars("seconds"), output)
@@ -83,43 +82,17 @@ def execute(
         keeper.remove()
 
 
-def time_one_by_one(
-    specs: Sequence[RunSpec],
-    data: Dataset,
-    outputs: Sequence[Path],
-    expected: Sequence[str],
-    progress: Progress | None = None,
-) -> None:
-    """Make several runs, one after another with one thread each, and keep how long they took.
+def time_alone(spec: RunSpec, data: Dataset, output: Path) -> None:
+    """Run with one thread, and write the trace with how long it took.
 
-    Each is warmed up by a run of one round, so that nothing is compiled or loaded while the clock runs.
-
-    Parameters
-    ----------
-    specs
-        What to run.
-    data
-        The data set of all.
-    outputs, expected
-        Files to write, and fingerprints, see `execute`.
-    progress
-        Called with the number of runs made, and of all.
-
-    Raises
-    ------
-    StaleCodeError
-        If a fingerprint is another one by now.
+    A run of one round comes first, so that nothing is compiled or loaded while the clock runs.
     """
-    for spec, fingerprint_ in zip(specs, expected, strict=True):
-        _refuse_other_code(spec, fingerprint_)
-    for number, (spec, output) in enumerate(zip(specs, outputs, strict=True), start=1):
-        run_spec(spec.model_copy(update={"rounds": 1}), data)
-        write(run_spec(spec, data), output)
-        if progress:
-            progress(number, len(specs))
+    run_spec(spec.model_copy(update={"rounds": 1}), data)
+    write(run_spec(spec, data), output)
 
 
-def _refuse_other_code(spec: RunSpec, expected: str | None) -> None:
+def refuse_other_code(spec: RunSpec, expected: str | None) -> None:
+    """Raise `StaleCodeError` if a job was planned with another fingerprint."""
     found = fingerprint.of_run(spec)
     if expected is not None and expected != found:
         raise StaleCodeError(

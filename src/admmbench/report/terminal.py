@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import rich.table
 import xarray as xr
 from rich.markup import escape
 
+from admmbench.frames.outcomes import FAILED
 from admmbench.report import leaders, tables
 from admmbench.report.environment import words
 from admmbench.results import reference, statistics
@@ -42,6 +44,19 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
     yield from (escape(words().protects(each)) for each in tables.protected(results))
+
+
+def facts(results: xr.Dataset) -> dict[str, Any]:
+    """Return the attributes of the results, and of each method at each budget how its runs ended."""
+    started = (results["status"] >= 0).any("seed")
+    rows = statistics.band(statistics.final(results, results.attrs["metric"]))
+    rows["lost"] = results["status"].isin(FAILED).sum("seed")
+    for name in ("epsilon_total", "epsilon_composed"):
+        rows[name] = statistics.final(results, name)
+    rows = rows.reset_coords(drop=True).assign(started=started)
+    frame = rows.to_dataframe().reset_index()
+    frame = frame[frame.pop("started")]
+    return {**results.attrs, "methods": frame.to_dict("records")}
 
 
 def as_rich(title: str, table: tables.Table) -> rich.table.Table:

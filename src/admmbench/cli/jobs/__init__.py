@@ -1,0 +1,1 @@
+"""Commands that rules of the workflow alone call, each as ``python -m admmbench.cli.jobs.NAME``."""
