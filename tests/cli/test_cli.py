@@ -424,14 +424,6 @@ def test_home_is_known_in_paths_on_the_command_line(tmp_path, monkeypatch, capsy
     assert f"{tmp_path}/plugins/none.py" in capsys.readouterr().err
 
 
-def test_list_names_everything(capsys):
-    assert main(["list"]) == 0
-    shown = capsys.readouterr().out
-    assert "objp" in shown
-    assert "huber" in shown
-    assert "digits" in shown
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["method", "loss", "dataset"])
 def test_what_new_writes_passes_its_checks_and_serves(kind, tmp_path, capsys):

@@ -58,12 +58,6 @@ def test_what_is_one_array_in_a_state_of_consensus_stays_one(updates):
         np.testing.assert_array_equal(getattr(found, name), getattr(kept, name))
 
 
-def test_an_array_of_another_shape_takes_the_place():
-    other = state(1)
-    other.w = np.zeros(0)
-    np.testing.assert_array_equal(through_json(state(0), other).w, state(0).w)
-
-
 numbers = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 trees = st.recursive(
     numbers, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
@@ -82,18 +76,16 @@ def test_what_is_no_data_is_refused(value):
         pack(value, [])
 
 
-def test_what_was_nothing_may_be_an_array_by_now():
-    kept, fresh = state(0), state(1)
-    kept.chain = kept.z + 1
-    np.testing.assert_array_equal(through_json(kept, fresh).chain, kept.chain)
+def test_arrays_of_other_shapes_take_the_place_of_arrays_and_of_nothing():
+    kept, other = state(0), state(1)
+    other.w, kept.chain = np.zeros(0), kept.z + 1
+    found = through_json(kept, other)
+    np.testing.assert_array_equal(found.w, kept.w)
+    np.testing.assert_array_equal(found.chain, kept.chain)
     assert through_json(state(0), kept).chain is None
 
 
-def test_an_array_without_dimensions_stays_one():
-    found = through_json({"a": np.array(3.0)}, {"a": np.array(0.0)})
-    assert isinstance(found["a"], np.ndarray)
-
-
-def test_scalars_keep_their_type():
-    found = through_json({"a": np.float64(0.1), "b": np.float32(2), "c": np.int64(3)}, {})
-    assert [type(each) for each in found.values()] == [np.float64, np.float32, np.int64]
+def test_numbers_and_arrays_without_dimensions_keep_their_type():
+    numbers = {"a": np.float64(0.1), "b": np.float32(2), "c": np.int64(3)}
+    found = through_json({"d": np.array(3.0), **numbers}, {"d": np.array(0.0)})
+    assert [type(each) for each in found.values()] == [np.ndarray, *map(type, numbers.values())]

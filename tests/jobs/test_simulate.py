@@ -198,7 +198,11 @@ def total(name, sensitivity, **given):
     columns = {"scheme": "columns", "blocks": [3, 4]} if name.endswith("sharing") else 2
     data = replace(make_dataset(n_classes=2), default_problem="logistic")
     shared = {"epsilon": 0.5, "sensitivity": sensitivity, "rounds": 1}
-    return simulate(data, name, agents=columns, **{**shared, **given}).epsilon_total
+    trace = simulate(data, name, agents=columns, **{**shared, **given})
+    budgets = [each for each in trace if str(each).startswith("epsilon")]
+    assert {"epsilon_total", "epsilon_composed", "epsilon_moments"} <= {*budgets}
+    assert len({trace[each].attrs["unit_of_privacy"] for each in budgets}) == 1
+    return trace.epsilon_total
 
 
 @pytest.mark.parametrize("name", NOISY)
@@ -232,6 +236,7 @@ def test_what_sends_no_noise_guarantees_nothing(name, sensitivity):
     found = total(name, sensitivity)
     assert found.attrs["guarantee"] == "none"
     assert found.attrs["conditions"] == "no_noise"
+    assert found.attrs["unit_of_privacy"] == "none"
     assert math.isinf(found[-1])
 
 
@@ -370,26 +375,6 @@ def test_what_plug_ins_state_is_not_proved(tmp_path):
     assert (own.attrs["guarantee"], foreign.attrs["guarantee"]) == ("proved", "conditional")
     assert foreign.attrs["conditions"] == "sensitivities_of_plugin"
     np.testing.assert_array_equal(own, foreign)
-
-
-@pytest.mark.parametrize(
-    ("name", "agents", "unit"),
-    [
-        ("objp", 3, "record"),
-        ("iadmm", 3, "none"),
-        ("dp_admm_sharing", {"scheme": "columns", "blocks": 2}, "column"),
-        ("admm_sharing", {"scheme": "columns", "blocks": 2}, "none"),
-    ],
-)
-def test_totals_name_their_unit(name, agents, unit):
-    trace = simulate(
-        make_dataset(n_classes=2), name, agents=agents, rounds=1, seeds=1, problem="logistic"
-    )
-    found = {
-        str(each): trace[each].attrs["unit_of_privacy"] for each in trace if "epsilon" in str(each)
-    }
-    assert {"epsilon_total", "epsilon_composed", "epsilon_moments"} <= set(found)
-    assert set(found.values()) == {unit}
 
 
 def test_a_delta_above_one_over_n_is_warned_about(caplog):
