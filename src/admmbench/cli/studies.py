@@ -33,19 +33,6 @@ def _init(options: argparse.Namespace) -> None:
 
 
 @Command
-def _path(options: argparse.Namespace) -> None:
-    """Print the path of a file of the papers' studies.
-
-      cp "$(admmbench path experiments/ryu2022_mnist.yaml)" config/experiments/mine.yaml
-
-    CONFIG  such as laptop.yaml or experiments/quick.yaml
-    """
-    from admmbench.files.installed import find
-
-    print(find(options.config))
-
-
-@Command
 def _study(options: argparse.Namespace) -> int:
     """Run a study with Snakemake, and show how far it is.
 
@@ -65,42 +52,6 @@ def _study(options: argparse.Namespace) -> int:
     names, others = separated([word for word in options.words if word != _DECIDE])
     command = until_decided if _DECIDE in options.words else run
     return command(find_overlays(names), others)
-
-
-@Command
-def _migrate(options: argparse.Namespace) -> int:
-    """After an upgrade, keep the results that today's code computes alike.
-
-      admmbench migrate --dry-run
-      admmbench migrate my_study laptop.yaml
-
-    [CONFIG ...]    folder of the study (default: this one), and overlays of its
-                    config/config.yaml, as for study
-    -n, --dry-run   change nothing
-    --most SECONDS  begin no computation after so many seconds; what was not checked stays as it is
-    --reference     instead: the reference results of this folder
-    """
-    from admmbench.files.installed import OWN_REFERENCE
-    from admmbench.jobs.progress import shown
-    from admmbench.study.config import read
-    from admmbench.watch import migration, witnesses
-
-    words = options.config
-    settings = {"most": options.most or math.inf, "dry_run": options.dry_run}
-    if words and Path(words[0]).is_dir():
-        os.chdir(words.pop(0))
-    collect_garbage()
-    with shown("Computing drawn parts again", "group") as progress:
-        if options.reference:
-            pieces = migration.reference_pieces(OWN_REFERENCE)
-            rows = witnesses.judge(pieces, **settings, progress=progress)
-        else:
-            overlays = find_overlays(words)
-            given = ["--configfile", *map(str, overlays)] if overlays else []
-            rows = migration.migrate(read(overlays), given, **settings, progress=progress)
-    wide_console().print(witnesses.table(rows))
-    print(witnesses.summary(rows, dry_run=options.dry_run))
-    return int(any(row.verdict == witnesses.Verdict.DAMAGED for row in rows))
 
 
 @Command
@@ -272,3 +223,52 @@ def _gc(options: argparse.Namespace) -> None:
         print(f"{text}: removed")
     else:
         print(f"{text}; --delete removes them" if found else text)
+
+
+@Command
+def _migrate(options: argparse.Namespace) -> int:
+    """After an upgrade, keep the results that today's code computes alike.
+
+      admmbench migrate --dry-run
+      admmbench migrate my_study laptop.yaml
+
+    [CONFIG ...]    folder of the study (default: this one), and overlays of its
+                    config/config.yaml, as for study
+    -n, --dry-run   change nothing
+    --most SECONDS  begin no computation after so many seconds; what was not checked stays as it is
+    --reference     instead: the reference results of this folder
+    """
+    from admmbench.files.installed import OWN_REFERENCE
+    from admmbench.jobs.progress import shown
+    from admmbench.study.config import read
+    from admmbench.watch import migration, witnesses
+
+    words = options.config
+    settings = {"most": options.most or math.inf, "dry_run": options.dry_run}
+    if words and Path(words[0]).is_dir():
+        os.chdir(words.pop(0))
+    collect_garbage()
+    with shown("Computing drawn parts again", "group") as progress:
+        if options.reference:
+            pieces = migration.reference_pieces(OWN_REFERENCE)
+            rows = witnesses.judge(pieces, **settings, progress=progress)
+        else:
+            overlays = find_overlays(words)
+            given = ["--configfile", *map(str, overlays)] if overlays else []
+            rows = migration.migrate(read(overlays), given, **settings, progress=progress)
+    wide_console().print(witnesses.table(rows))
+    print(witnesses.summary(rows, dry_run=options.dry_run))
+    return int(any(row.verdict == witnesses.Verdict.DAMAGED for row in rows))
+
+
+@Command
+def _path(options: argparse.Namespace) -> None:
+    """Print the path of a file of the papers' studies.
+
+      cp "$(admmbench path experiments/ryu2022_mnist.yaml)" config/experiments/mine.yaml
+
+    CONFIG  such as laptop.yaml or experiments/quick.yaml
+    """
+    from admmbench.files.installed import find
+
+    print(find(options.config))
