@@ -75,6 +75,9 @@ def _kind(value, plural=""):
         return f"`{value['const']}`"
     if "anyOf" in value:
         kinds = (_kind(each) for each in value["anyOf"] if each.get("type") != "null")
+        if any(each.get("title") == "Several" for each in value["anyOf"]):
+            *kinds, _ = kinds
+            return " or ".join(dict.fromkeys(kinds)) + "; or a list of them"
         return " or ".join(dict.fromkeys(kinds))
     if value.get("type") == "array":
         return "list of " + _kind(value.get("items", {}), "s").replace("texts", "text")

@@ -186,10 +186,10 @@ def test_content_is_the_identity_and_not_the_place(table, folder):
 
 
 def test_what_is_found_in_records_is_not_covered_by_a_total(table):
-    def guarantee(spec):
+    def worth(spec):
         return guarantee(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, sensitivity="global"))
 
-    found = guarantee(table)
+    found = worth(table)
     assert found.kind == "conditional"
     for words in (
         "ranges of age, bmi",
@@ -198,11 +198,11 @@ def test_what_is_found_in_records_is_not_covered_by_a_total(table):
         "country",
     ):
         assert words in found.conditions
-    assert guarantee({**table, **STATED}).kind == "proved"
-    assert guarantee(load_dataset({**table, **STATED})).kind == "proved"
-    assert guarantee(load_dataset(table)).kind == "conditional"
+    assert worth({**table, **STATED}).kind == "proved"
+    assert worth(load_dataset({**table, **STATED})).kind == "proved"
+    assert worth(load_dataset(table)).kind == "conditional"
     for part in STATED:
-        assert guarantee({**table, **STATED, part: {}}).kind == "conditional"
+        assert worth({**table, **STATED, part: {}}).kind == "conditional"
 
 
 def test_a_range_of_all_numbers_states_numbers_alone(folder):
@@ -460,13 +460,13 @@ def test_the_range_of_targets_is_presumed_unless_it_is_stated(folder):
     X, y = prices()
     spec = written(X.assign(price=y), target="price", ranges=[0, 1])
 
-    def guarantee(spec):
+    def worth(spec):
         given = {"privacy": {"total": 1.0}, "sensitivity": "global"}
         return guarantee(RunSpec(dataset=spec, algorithm="dp_gd", **given))
 
-    assert guarantee(spec).kind == "conditional"
-    assert "is public: the range of price;" in guarantee(spec).conditions
-    assert guarantee({**spec, "target_range": [-9, 9]}).kind == "proved"
+    assert worth(spec).kind == "conditional"
+    assert "is public: the range of price;" in worth(spec).conditions
+    assert worth({**spec, "target_range": [-9, 9]}).kind == "proved"
     own = load_dataset(spec)
     assert (own.y_train.min(), own.y_train.max()) == (-10, 10)
     assert set(own.target_range) <= set(y)

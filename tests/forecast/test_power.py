@@ -37,8 +37,8 @@ def lines(study):
 
 def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
     comparison = compare(reference.load([NAME]).values())
-    row = comparison.isel(cell=int((comparison["epsilon"] == 8).argmax("cell")))
-    undecided = row["algorithm"].values[row["standing"] == "undecided"].tolist()
+    row = comparison.isel(setting=int((comparison["epsilon"] == 8).argmax("setting")))
+    undecided = row["algorithm"].values[row["verdict"] == "undecided"].tolist()
     cells = lines["MNIST, ε = 8"]
     assert cells[:2] == ["0.25", "10"]
     shown = [100 * power.difference_shown(row, n) for n in power.LOOKS]

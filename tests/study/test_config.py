@@ -881,3 +881,5 @@ def test_a_method_may_change_every_setting():
     assert (spec.sensitivity, spec.dtype, spec.delta) == ("global", "float64", 1e-5)
     assert (spec.privacy.noise, spec.evaluate_every) == ("gaussian", 2)
     assert (specs["ObjP"].sensitivity, specs["ObjP"].dtype) == ("local", "float32")
+    with pytest.raises(ConfigError, match=r"algorithms\.0\.privacy: total: state the budgets"):
+        config.check_experiment({**given, "algorithms": [{**changed, "privacy": {"total": 1}}]})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,6 +33,12 @@ def about_the_method(where: str = "") -> Iterator[None]:
         raise
     except ValueError as error:
         raise MethodError(f"{where}{error}") from None
+
+
+@functools.cache
+def _partition(agents: str) -> partition.Partition:
+    """Partition that is stated as JSON: plans ask for the same ones thousands of times."""
+    return partition.as_partition(json.loads(agents))
 
 
 class PrivacyOfRun(PrivacySettings):
@@ -90,13 +98,13 @@ class Facts(Settings):
         with about_the_method():
             return configured(self.definition, given, "params", own)
 
-    @cached_property
+    @property
     def scheme(self) -> partition.Partition:
         """Return the partition that ``agents`` states, or that of the data set."""
         if self.agents is None:
             return partition.usual(self.info)
         try:
-            return partition.as_partition(self.agents)
+            return _partition(json.dumps(self.agents))
         except ValidationError as error:
             raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
 

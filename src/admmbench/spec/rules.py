@@ -117,7 +117,8 @@ OF_SETTINGS: list[Rule[Facts]] = [
     Rule(
         "trials where a search is covered",
         lambda run: (run.privacy.covers == "run") != (run.privacy.trials is None),
-        "privacy.trials: they are stated where privacy.covers is every_trial or best_trial, and only there",
+        "privacy.trials: how many there are is stated where privacy.covers is every_trial or best_trial, and only "
+        "there",
         "state both, or neither",
     ),
     Rule(
@@ -169,8 +170,8 @@ OF_SHARING: list[Rule[Facts]] = [
     Rule(
         "packages of the method",
         _lacking,
-        "algorithm: {0.algorithm} needs the package {1!r}",
-        "install it with pip",
+        "algorithm: {0.algorithm} needs the package {1!r}: pip install {1}",
+        "then start again",
         of_method=True,
     ),
 ]

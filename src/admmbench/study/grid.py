@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -56,7 +57,7 @@ def _or_lists(schema: dict[str, Any]) -> None:
     for key in sorted(_SEVERAL & schema["properties"].keys()):
         own = schema["properties"][key]
         items = {k: v for k, v in own.items() if k not in ("default", "description", "title")}
-        _also(own, {"type": "array", "minItems": 1, "items": items})
+        _also(own, {"title": "Several", "type": "array", "minItems": 1, "items": items})
 
 
 def _of_a_method(schema: dict[str, Any]) -> None:
@@ -101,6 +102,13 @@ class Method(Settings):
             } & Settings.model_fields.keys()
             values = {key: value for key, value in values.items() if key not in null}
         return algorithms.unalias(values, "name")
+
+    @field_validator("privacy")
+    @classmethod
+    def _no_budget(cls, privacy: dict[str, Any]) -> dict[str, Any]:
+        if "total" in privacy:
+            raise ValueError("total: state the budgets of a method as epsilon, beside privacy")
+        return privacy
 
     @model_serializer(mode="wrap")
     def _as_stated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -394,7 +402,8 @@ class Grid(Settings):
         own = method.changes
         privacy = self.privacy.model_dump(exclude={"total", "trials"}) | own["privacy"]
         if privacy["covers"] != "run":
-            privacy["trials"] = self.privacy.trials or (self.tuning and self.tuning.most)
+            most = self.tuning and self.tuning.most
+            privacy.setdefault("trials", self.privacy.trials or most)
         total = self.privacy.total is not None
         stated = {
             **{name: getattr(self, name) for name in Settings.model_fields},
