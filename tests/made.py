@@ -84,6 +84,7 @@ def build(
     behind = [known.get(label.split()[0], "mine") for label in labels]
     releases = [RELEASES.get(method, ("none", "none")) for method in behind]
     worst = attrs.get("sensitivity", "local") == "global"
+    relation = attrs.get("relation", "zero_out")
     guarantees = ["proved" if worst and notion != "none" else "none" for notion, _ in releases]
     ds = xr.Dataset(
         {
@@ -142,7 +143,7 @@ def build(
             "noise": ("algorithm", [release[1] for release in releases]),
             "relation": (
                 "algorithm",
-                ["none" if notion == "none" else "zero_out" for notion, _ in releases],
+                ["none" if notion == "none" else relation for notion, _ in releases],
             ),
             "unit": (
                 "algorithm",

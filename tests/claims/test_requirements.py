@@ -185,6 +185,17 @@ def test_an_optimum_needs_no_rounds_of_the_paper():
         assert judge(ds, HOLDING["close"]).outcome == verdict
 
 
+def test_the_neighbours_that_count_are_those_of_the_methods_of_a_claim():
+    ds = study()
+    ds["relation"].loc[{"algorithm": "OutP"}] = "replace"
+    needs = {**NEEDS, "relation": "zero_out"}
+    assert judge(ds, HOLDING["value"], needs).outcome == "supported"
+    ds["relation"].loc[{"algorithm": "ObjP"}] = "replace"
+    assert judge(ds, HOLDING["value"], needs).shortfalls == [
+        Shortfall("relation", "replace", "zero_out")
+    ]
+
+
 def test_runs_that_meet_every_requirement_decide():
     """Parameters as printed, solutions by the methods' own tests, the paper's neighbours."""
     ds = build(ERRORS, spread=0.0005, relation="replace", params={"ObjP": {"rho": 0.01}})

@@ -80,12 +80,21 @@ def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list
         found += _unsolved(ds, present)
     for label in dict.fromkeys(label for label, _ in present):
         found += _other_params(needed, ds, label)
-    relation = ds.attrs.get("relation")
-    if needed.relation and relation != needed.relation:
-        found.append(Shortfall("relation", relation, needed.relation))
+    found += _other_relations(needed, ds, present)
     if needed.equally_private and not equally_private(ds, present):
         found.append(Shortfall("equally_private"))
     return found
+
+
+def _other_relations(
+    needed: Requirements, ds: xr.Dataset, present: list[Selected]
+) -> Iterator[Shortfall]:
+    """Yield the relations that methods have, of those that release noise, where another one is presupposed."""
+    labels = list(dict.fromkeys(label for label, _ in present))
+    here = dict.fromkeys(ds["relation"].sel(algorithm=labels).values.tolist())
+    for relation in [each for each in here if each != "none"] if needed.relation else []:
+        if relation != needed.relation:
+            yield Shortfall("relation", relation, needed.relation)
 
 
 def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
