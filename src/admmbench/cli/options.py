@@ -100,7 +100,7 @@ def _add_argument(parser: argparse.ArgumentParser, names: str, text: str) -> Non
     if not value:
         settings["action"] = "store_true"
     elif value.startswith("{"):
-        metavar = _DESTINATIONS.get(value, value).upper()
+        metavar = _DESTINATIONS[value].upper() if value in _DESTINATIONS else value
         settings |= {"choices": value.strip("{}").split(","), "metavar": metavar}
     else:
         settings |= {"type": kind, "metavar": value}
