@@ -34,6 +34,7 @@ REFUSED = {
     "tuning that says how": {"algorithms": [TUNED]},
     "settings of methods there are": {"tuned": {"ObjQ": {1: {"settings": {}, "error": 0}}}},
     "tuning with seeds of its own": {"tuning": {"seeds": [9]}},
+    "covered trials of all methods": {"algorithms": [{**OBJP, "privacy": {"trials": 50}}]},
     "covered trials that are known": {"privacy": {"total": 1, "covers": "every_trial"}},
     "covered trials that are all": {"tuning": {"beside": True}, "privacy": COVERED},
     "a best trial of one run each": {**BEST, "tuning": {"seeds": [50, 51]}},

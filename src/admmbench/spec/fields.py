@@ -12,7 +12,14 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    model_validator,
+)
 
 from admmbench.privacy import ACCOUNTANTS, Relation, Unit
 from admmbench.privacy.selection import Covers
@@ -75,9 +82,20 @@ def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(name for name in ACCOUNTANTS if name in ("rdp", *names))
 
 
-def _evaluate_every(given: Mapping[str, Any]) -> int:
+def default_evaluate_every(given: Mapping[str, Any]) -> int:
     """Return the rounds between two evaluations if nobody says how many."""
     return min(10, int(given["rounds"])) if "rounds" in given else 10
+
+
+def delta_of_privacy(values: Any) -> Any:
+    """Take ``privacy.delta`` for ``delta``: it may be written beside the total, where it belongs as well."""
+    privacy = values.get("privacy") if isinstance(values, Mapping) else None
+    if not isinstance(privacy, Mapping) or "delta" not in privacy:
+        return values
+    if values.get("delta") is not None:
+        raise ValueError("privacy.delta: delta is given too; give one of them")
+    rest = {key: value for key, value in privacy.items() if key != "delta"}
+    return {**values, "privacy": rest, "delta": privacy["delta"]}
 
 
 # Files of results keep seeds in 64 bits.
@@ -94,8 +112,15 @@ Delta = Annotated[Number, Field(gt=0, lt=1)]
 Law = Literal["published", "laplace", "gaussian"]
 
 
+def _with_delta(schema: dict[str, Any]) -> None:
+    """Let ``delta`` stand among the settings of privacy in a JSON schema, see `delta_of_privacy`."""
+    schema["properties"]["delta"] = TypeAdapter(Delta | list[Delta]).json_schema()
+
+
 class PrivacySettings(Strict):
     """What totals are about, and the law of the noise."""
+
+    model_config = ConfigDict(json_schema_extra=_with_delta)
 
     relation: Relation = "zero_out"
     """Neighbours that totals are about: one record is blank, or is another one."""
@@ -133,7 +158,7 @@ class Settings(Strict):
     """From the agent's records, as in the papers, or the worst case."""
     rounds: Count = 100
     """Number of rounds."""
-    evaluate_every: Count = Field(default_factory=_evaluate_every)
+    evaluate_every: Count = Field(default_factory=default_evaluate_every)
     """Rounds between two evaluations; 10 if absent, or all if these are fewer."""
     dtype: Literal["float32", "float64"] = "float32"
     """Precision of the arithmetic."""
@@ -145,11 +170,4 @@ class Settings(Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_delta(cls, values: Any) -> Any:
-        """Take ``privacy.delta`` for ``delta``: it may be written beside the total, where it belongs as well."""
-        privacy = values.get("privacy") if isinstance(values, Mapping) else None
-        if not isinstance(privacy, Mapping) or "delta" not in privacy:
-            return values
-        if values.get("delta") is not None:
-            raise ValueError("privacy.delta: delta is given too; give one of them")
-        rest = {key: value for key, value in privacy.items() if key != "delta"}
-        return {**values, "privacy": rest, "delta": privacy["delta"]}
+        return delta_of_privacy(values)

@@ -24,7 +24,7 @@ from admmbench.files import read_sealed, sealed_json
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
-from admmbench.study.grid import merged
+from admmbench.study.grid import each_value, merged
 from admmbench.study.runs import Run
 from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
 
@@ -300,8 +300,8 @@ def labels() -> dict[str, list[str]]:
 def _of_draft(path: Path) -> list[Mapping[str, Any]]:
     """Methods with labels, of an experiment that nobody has checked: its author may be at work on it."""
     try:
-        content = read_mapping(path)
-    except ConfigError:
+        content = each_value(read_mapping(path))
+    except ValueError:
         return []
     methods = content.get("algorithms")
     given = methods if isinstance(methods, list) else []

@@ -26,13 +26,21 @@ from admmbench.files import digest
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.privacy.selection import Covers
 from admmbench.spec.facts import MethodError
-from admmbench.spec.fields import SEEDS, Law, PrivacySettings, Seeds, Settings
+from admmbench.spec.fields import (
+    SEEDS,
+    Law,
+    PrivacySettings,
+    Seeds,
+    Settings,
+    default_evaluate_every,
+    delta_of_privacy,
+)
 from admmbench.spec.run import RunSpec
 from admmbench.study.address import dataset_folder
 from admmbench.study.runs import Run, blocks
 from admmbench.tuning.settings import Axes, Chosen, Tuned, TuningSettings, apply
 from admmbench.tuning.settings import Settings as Values
-from admmbench.validation import ByBudget, Count, Epsilons, Number, Text, messages
+from admmbench.validation import ByBudget, Count, Epsilons, Number, Text, checked, messages
 
 # Why there are settings under a label, and no use for them.
 _OTHERS = (
@@ -79,7 +87,7 @@ class Method(Settings):
     """How plots and tables call it."""
     epsilon: Epsilons | None = None
     """Budgets of this method, of the same kind as the experiment's; the experiment's if absent."""
-    privacy: dict[str, Any] = {}
+    privacy: PrivacySettings = PrivacySettings()
     """Changes to the experiment's privacy."""
     noise: Law | None = None
     """The experiment's privacy.noise if absent."""
@@ -103,17 +111,22 @@ class Method(Settings):
             values = {key: value for key, value in values.items() if key not in null}
         return algorithms.unalias(values, "name")
 
-    @field_validator("privacy")
+    @field_validator("privacy", mode="before")
     @classmethod
-    def _no_budget(cls, privacy: dict[str, Any]) -> dict[str, Any]:
-        if "total" in privacy:
+    def _no_budget(cls, privacy: Any) -> Any:
+        if isinstance(privacy, Mapping) and "total" in privacy:
             raise ValueError("total: state the budgets of a method as epsilon, beside privacy")
         return privacy
 
     @model_serializer(mode="wrap")
     def _as_stated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Write what is stated alone: the rest is the experiment's."""
-        return {key: value for key, value in handler(self).items() if key in self.model_fields_set}
+        stated = {
+            key: value for key, value in handler(self).items() if key in self.model_fields_set
+        }
+        if "privacy" in stated:
+            stated["privacy"] = self.privacy.model_dump(mode="json", exclude_unset=True)
+        return stated
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -121,7 +134,8 @@ class Method(Settings):
         stated = self.model_fields_set & Settings.model_fields.keys()
         laws = {"noise": self.noise, "covers": self.covers}
         own = {key: value for key, value in laws.items() if value is not None}
-        return {name: getattr(self, name) for name in stated} | {"privacy": self.privacy | own}
+        privacy = self.privacy.model_dump(exclude_unset=True)
+        return {name: getattr(self, name) for name in stated} | {"privacy": privacy | own}
 
     @property
     def starts(self) -> Values:
@@ -203,13 +217,7 @@ class Grid(Settings):
     @classmethod
     def _each_value(cls, values: Any) -> Any:
         """Make a method of each value where a setting has several."""
-        methods = values.get("algorithms") if isinstance(values, Mapping) else None
-        if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
-            return values
-        several = {key: value for key, value in _lists(values) if value}
-        made = [each for method in methods for each in _product({**several, **method})]
-        first = {key: value[0] for key, value in several.items()}
-        return {**values, **first, "algorithms": made}
+        return each_value(values)
 
     @cached_property
     def blocks(self) -> list[tuple[int, ...]]:
@@ -402,8 +410,7 @@ class Grid(Settings):
         own = method.changes
         privacy = self.privacy.model_dump(exclude={"total", "trials"}) | own["privacy"]
         if privacy["covers"] != "run":
-            most = self.tuning and self.tuning.most
-            privacy.setdefault("trials", self.privacy.trials or most)
+            privacy["trials"] = self.privacy.trials or (self.tuning and self.tuning.most)
         total = self.privacy.total is not None
         stated = {
             **{name: getattr(self, name) for name in Settings.model_fields},
@@ -418,7 +425,8 @@ class Grid(Settings):
             "seeds": (0,),
         }
         arguments = apply(settings, stated)
-        if "evaluate_every" not in own and arguments["rounds"] != self.rounds:
+        other_rounds = "rounds" in own or arguments["rounds"] != self.rounds
+        if "evaluate_every" not in own and other_rounds:
             arguments["evaluate_every"] = min(self.evaluate_every, arguments["rounds"])
         return arguments
 
@@ -451,21 +459,49 @@ def _of_the_method(error: Exception) -> bool:
     return any(isinstance(cause, MethodError) for cause in causes)
 
 
-def _lists(stated: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Settings that are stated as lists."""
-    for key in Settings.model_fields:
-        if key in _SEVERAL and isinstance(stated.get(key), list):
-            yield key, stated[key]
+def each_value(values: Any) -> Any:
+    """Return what an experiment states, with a method of each value where a setting has several."""
+    methods = values.get("algorithms") if isinstance(values, Mapping) else None
+    if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
+        return values
+    values = delta_of_privacy(values)
+    several = _lists(values)
+    # Methods with fewer rounds are evaluated as often as they can be, whichever value comes first.
+    every = {"evaluate_every": default_evaluate_every({})} if "rounds" in several else {}
+    first = {key: value[0] for key, value in several.items()}
+    made = [
+        each
+        for number, method in enumerate(methods)
+        for each in _product(method, several, f"algorithms.{number}.")
+    ]
+    return {**every, **values, **first, "algorithms": made}
 
 
-def _product(method: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Make a method of each combination of values, with these in its label."""
-    several = dict(_lists(method))
-    for values in itertools.product(*several.values()):
-        chosen = dict(zip(several, values, strict=True))
+def _lists(stated: Mapping[str, Any], where: str = "") -> dict[str, list[Any]]:
+    """Settings that are stated as lists, whose values are checked here; a list of nothing is refused as a value."""
+    own = {key: stated.get(key) for key in Settings.model_fields if key in _SEVERAL}
+    found = {key: value for key, value in own.items() if isinstance(value, list) and value}
+    for key, value in found.items():
+        field = Settings.model_fields[key]
+        kind = list[Annotated[field.annotation, key, *field.metadata]]  # type: ignore[name-defined]
+        checked(kind, value, f"{where}{key}")
+    return found
+
+
+def _product(
+    stated: Mapping[str, Any], several: Mapping[str, list[Any]], where: str
+) -> Iterator[dict[str, Any]]:
+    """Make a method of each combination of values, also of those of the experiment, with these in its label."""
+    method = dict(delta_of_privacy(stated))
+    found = {key: value for key, value in several.items() if method.get(key) is None}
+    found |= _lists(method, where)
+    lists = {key: found[key] for key in Settings.model_fields if key in found}
+    for values in itertools.product(*lists.values()):
+        chosen = dict(zip(lists, values, strict=True))
         words = (f", {key} {inline_yaml(value)}" for key, value in chosen.items())
-        label = {"label": f"{method.get('label', '')}{''.join(words)}"} if chosen else {}
-        yield {**method, **chosen, **label}
+        label = method.get("label")
+        labelled = {"label": "".join([label, *words])} if isinstance(label, str) else {}
+        yield {**method, **chosen, **labelled}
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,12 @@ def _seeds_of_both(grid: Grid) -> list[int]:
     return sorted({seed for b in grid.blocks for seed in b} & set(tuning.seeds if tuning else ()))
 
 
+def _own_trials(grid: Grid) -> str:
+    """Number of the first method that counts trials of its own, as text."""
+    stated = (method.privacy.model_fields_set for method in grid.algorithms)
+    return next((str(n) for n, keys in enumerate(stated) if "trials" in keys), "")
+
+
 def _searching(grid: Grid) -> list[str]:
     """What totals cover, other than the run alone."""
     return sorted({grid.covers(method) for method in grid.algorithms} - {"run"})
@@ -184,6 +190,12 @@ OF_EXPERIMENTS: list[Rule[Grid]] = [
         _seeds_of_both,
         "tuning.seeds: {1[0]} is a seed of the runs",
         "tuning needs others",
+    ),
+    Rule(
+        "covered trials of all methods",
+        _own_trials,
+        "algorithms.{1}.privacy.trials: methods count the trials of their experiment",
+        "state privacy.trials beside algorithms",
     ),
     Rule(
         "covered trials that are known",
