@@ -38,6 +38,6 @@ class Stated(Speeds):
         super().__init__(study)
         self._machine = machine
 
-    def machine(self, spec: RunSpec, without: str = "") -> Machine:
+    def machine(self, spec: RunSpec, without: Path | None = None) -> Machine:
         """Return this machine."""
         return self._machine

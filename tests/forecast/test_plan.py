@@ -190,6 +190,16 @@ def test_finished_runs_are_compared(study):
     assert planned(study).iloc[-1].done == 0
 
 
+def test_a_timed_run_is_not_finished_by_one_of_another_experiment(study):
+    run = study.experiments["small"].runs[0]
+    finish(study, 22)
+    timed = {**EXPERIMENT, "timed": True}
+    Path("config/experiments/timed.yaml").write_text(yaml.safe_dump(timed))
+    both = config.load({"experiments": ["small", "timed"], "threads": 1})
+    assert run.path in {each.path for each in both.experiments["timed"].runs}
+    assert list(planned(both).done) == [1, 0, 0, 1]
+
+
 def test_runs_that_experiments_share_are_counted_once(study):
     folder = Path("config/experiments")
     (folder / "again.yaml").write_text(yaml.safe_dump({**EXPERIMENT, "epsilon": [1, 2]}))
@@ -254,10 +264,11 @@ def test_what_finished_runs_took_stands_for_their_kind(study):
     finish(study, bounds[0] / 2)
     speeds = Speeds(study)
     assert plan.core_seconds(other.spec, 1, speeds.machine(other.spec)) == bounds[2] / 2
-    assert speeds.machine(first.spec, first.path) == LIMITS
+    path = Path("results/runs", first.path)
+    assert speeds.machine(first.spec, path) == LIMITS
     assert measure(study) == []
     finish(study, bounds[0] / 2, bounds[1] / 4)
-    assert Speeds(study).machine(first.spec, first.path) == pytest.approx([x / 4 for x in LIMITS])
+    assert Speeds(study).machine(first.spec, path) == pytest.approx([x / 4 for x in LIMITS])
 
 
 RANDOM = [

@@ -124,9 +124,9 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
             if experiment.timed:  # one job makes them all
                 cost |= {"rule": rule_name("time", name), "title": f"{name}, run by run"}
                 cost |= {"jobs": 1 / len(experiment.runs)}
-            if (took := speeds.took.get(run.path)) is not None:
+            if (took := speeds.took.get(path)) is not None:
                 # The forecast of a run that is finished is that without its own time.
-                forecast = core_seconds(spec, threads, speeds.machine(spec, run.path))
+                forecast = core_seconds(spec, threads, speeds.machine(spec, path))
                 cost |= {"done": 1, "left": 0, "forecast": forecast, "took": took}
             yield cost
 

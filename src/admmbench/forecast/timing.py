@@ -42,24 +42,25 @@ class Speeds:
     Attributes
     ----------
     took
-        Core-seconds that finished runs took on processors, by path below the folder of runs.
+        Core-seconds that finished runs took on processors, by file, as timed runs have a folder of their own.
     """
 
     def __init__(self, study: Study) -> None:
-        self.took = dict[str, float]()
+        self.took = dict[Path, float]()
         self._specs = dict[str, RunSpec]()
-        # Bounds of finished runs, by kind and path.
-        self._bounds = defaultdict[str, dict[str, float]](dict)
+        # Bounds of finished runs, by kind and file.
+        self._bounds = defaultdict[str, dict[Path, float]](dict)
         for name, experiment in study.experiments.items():
             for run in experiment.runs:
                 if chosen(run.spec, study.config.device) == "cuda":
                     continue  # what a GPU takes tells nothing of a processor
                 kind = _kind(run.spec)
                 self._specs.setdefault(kind, run.spec)
-                if seconds := _recorded(study.runs_folder(name), run):
+                folder = study.runs_folder(name)
+                if seconds := _recorded(folder, run):
                     threads = estimate(run.spec, study.config.threads).threads
-                    self.took[run.path] = threads * seconds
-                    self._bounds[kind][run.path] = threads * LIMITS.start + work(run.spec)
+                    self.took[folder / run.path] = threads * seconds
+                    self._bounds[kind][folder / run.path] = threads * LIMITS.start + work(run.spec)
         known = _MEASURED.read()
         names = {kind: _name(kind, spec) for kind, spec in self._specs.items()}
         self._measured = {kind: known[name] for kind, name in names.items() if name in known}
@@ -82,7 +83,7 @@ class Speeds:
         if new:
             _MEASURED.add({_name(kind, spec): self._measured[kind] for kind, spec in new.items()})
 
-    def machine(self, spec: RunSpec, without: str = "") -> Machine:
+    def machine(self, spec: RunSpec, without: Path | None = None) -> Machine:
         """Return a machine that takes as long as this one for runs of a kind.
 
         Parameters
@@ -90,7 +91,7 @@ class Speeds:
         spec
             A run of this kind. If nothing is known of the kind, the machine is a slow one.
         without
-            Path of a run whose own time is left out.
+            File of a run whose own time is left out.
         """
         kind = _kind(spec)
         bounds = {path: bound for path, bound in self._bounds[kind].items() if path != without}
