@@ -125,7 +125,7 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
         "algorithms": [
             {"name": "dp_admm", "label": "DP-ADMM"},
             {"name": "dp_admm", "label": "two", "agents": 2, "delta": 0.01},
-            {"name": "objp", "label": "ObjP"},
+            {"name": "objp", "label": "ObjP", "sensitivity": "global"},
         ],
     }
     experiment = Experiment.model_validate(definition)
@@ -135,6 +135,7 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     results = aggregate("small", experiment, tmp_path)
     assert list(results.agents.values) == [3, 2, 3]
     assert list(results.delta.values) == [1e-6, 0.01, 1e-6]
+    assert results.attrs["sensitivity"] == "local; global"
     # What only one method measures has its labels, and is missing elsewhere.
     results = results.isel(round=slice(1, None))
     own = results.augmented_objective

@@ -31,8 +31,6 @@ _SHARED = (
     "data_checksums",
     "citation",
     "metric",
-    "sensitivity",
-    "dtype",
     "n_train",
     "n_test",
     "n_features",
@@ -41,8 +39,8 @@ _SHARED = (
     "machine",
     "arithmetic",
 )
-
-
+# Facts of runs that methods may have for themselves, each value once.
+_SEVERAL = ("sensitivity", "dtype")
 # Facts of a run's variables that each method has for itself: coordinates here, or what follows from these.
 OF_METHODS = (
     "delta",
@@ -180,6 +178,7 @@ def _described(
         "title": experiment.title,
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
+        **{key: each_once(str(trace.attrs[key]) for trace in firsts) for key in _SEVERAL},
         "shares": each_once(str(trace.attrs.get("shares", "")) for trace in firsts),
         "problem": in_common([trace.attrs["problem"] for trace in firsts]),
         "rounds": max(trace.attrs["rounds"] for trace in firsts),
