@@ -336,3 +336,8 @@ def test_a_secure_sum_is_refused_where_it_hides_nothing(name, changes, message):
     given = {"epsilon": 1.0, "sensitivity": "global", "problem": "logistic", **changes}
     with pytest.raises(ValueError, match=re.escape(message)):
         simulate(make_dataset(90, n_classes=2), name, privacy={"trust": "secure_sum"}, **given)
+
+
+def test_a_partition_may_have_numbers_of_numpy():
+    given = {"scheme": "iid", "agents": np.int64(3)}
+    assert RunSpec(dataset="digits", algorithm="objp", agents=given).n_agents == 3

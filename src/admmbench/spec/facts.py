@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
 from pydantic import ConfigDict, ValidationError
 
 from admmbench import algorithms, datasets, partition, plugins, problems
@@ -33,6 +34,11 @@ def about_the_method(where: str = "") -> Iterator[None]:
         raise
     except ValueError as error:
         raise MethodError(f"{where}{error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """Value of NumPy in Python's types; anything else as text, which no partition takes."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 @functools.cache
@@ -104,7 +110,7 @@ class Facts(Settings):
         if self.agents is None:
             return partition.usual(self.info)
         try:
-            return _partition(json.dumps(self.agents))
+            return _partition(json.dumps(self.agents, default=_plain))
         except ValidationError as error:
             raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
 
