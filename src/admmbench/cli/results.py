@@ -284,7 +284,7 @@ _LOSSES = {
 
 
 def ended(trace: xr.Dataset) -> str:
-    """Say how a run ended, see `run_facts`."""
+    """Write how a run ended, see `run_facts`."""
     from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
 
     facts = run_facts(trace)

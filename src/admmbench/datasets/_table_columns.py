@@ -525,7 +525,7 @@ def _is_text(values: pd.Series[Any]) -> bool:
 
 
 def _are_numbers(values: pd.Series[Any], given: Columns) -> bool:
-    """Tell whether all that is present in a column is a number; true and false are none."""
+    """Return whether all that is present in a column is a number; true and false are none."""
     if not _is_text(values):
         return types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
     texts = _texts(values.dropna())

@@ -92,7 +92,7 @@ class Columns(Strict):
         return {as_text(value).strip() for value in values} | numbers
 
     def stated(self, name: str, kind: Kind) -> bool:
-        """Tell whether a user says all about a column that has become of some kind, so that no record is asked."""
+        """Return whether a user says all about a column that has become of some kind, so that no record is asked."""
         if kind == "number":
             return self.range_of(name) is not None
         return name in self.categories or self.kinds.get(name) == "leave_out"

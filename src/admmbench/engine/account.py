@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
@@ -180,10 +181,7 @@ class Mechanism(Strict):
         epsilon = self.epsilon or (1 / self.multiplier if self.multiplier else None)
         if epsilon is None:
             assert self.total is not None
-
-            def covered(ledger: Ledger, delta: float) -> float:
-                return covering(ledger, delta, self.covers, self.trials or 0)
-
+            covered = partial(covering, covers=self.covers, trials=self.trials or 0)
             epsilon = calibrate(self._ledger, self.total, self.delta, covered)
         gaussian = self.name == "gaussian"
         one = f"multiplier {1 / epsilon:.4g}" if gaussian else f"epsilon {epsilon:.4g}"

@@ -154,7 +154,7 @@ class Facts(Settings):
 
     @property
     def private(self) -> bool:
-        """Tell whether noise is added at all."""
+        """Whether noise is added at all."""
         return math.isfinite(self.stated_budget)
 
     @property

@@ -112,7 +112,7 @@ Delta = Annotated[Number, Field(gt=0, lt=1)]
 Law = Literal["published", "laplace", "gaussian"]
 
 
-def _with_delta(schema: dict[str, Any]) -> None:
+def _delta_in_schema(schema: dict[str, Any]) -> None:
     """Let ``delta`` stand among the settings of privacy in a JSON schema, see `delta_of_privacy`."""
     schema["properties"]["delta"] = TypeAdapter(Delta | list[Delta]).json_schema()
 
@@ -120,7 +120,7 @@ def _with_delta(schema: dict[str, Any]) -> None:
 class PrivacySettings(Strict):
     """What totals are about, and the law of the noise."""
 
-    model_config = ConfigDict(json_schema_extra=_with_delta)
+    model_config = ConfigDict(json_schema_extra=_delta_in_schema)
 
     relation: Relation = "zero_out"
     """Neighbours that totals are about: one record is blank, or is another one."""

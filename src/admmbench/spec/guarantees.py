@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from admmbench import datasets
@@ -38,10 +39,7 @@ def budget(run: Facts, problem: BoundProblem[Any]) -> Privacy:
     def spend(epsilon: float) -> Ledger:
         return ledger(run, problem, Privacy(epsilon, *known))
 
-    def of_total(spent: Ledger, delta: float) -> float:
-        return covered(run, spent, delta)
-
-    return Privacy(calibrate(spend, total, run.delta, of_total), *known)
+    return Privacy(calibrate(spend, total, run.delta, partial(covered, run)), *known)
 
 
 def covered(run: Facts, ledger: Ledger, delta: float) -> float:

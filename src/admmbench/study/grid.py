@@ -52,20 +52,18 @@ SEED_BLOCK = 10
 _SEVERAL = Settings.model_fields.keys() - {"params", "accountants"}
 
 
-def _also(own: dict[str, Any], kind: dict[str, Any]) -> None:
-    """Let something else stand for a setting in a JSON schema, too."""
-    one = {
-        name: own.pop(name) for name in [*own] if name not in ("default", "description", "title")
-    }
-    own["anyOf"] = [*one.get("anyOf", [one]), kind]
+def _also(own: dict[str, Any], *, several: bool = False) -> None:
+    """Let null, or a list of values, stand for a setting in a JSON schema, too."""
+    about = ("default", "description", "title")
+    one = {name: own.pop(name) for name in [*own] if name not in about}
+    listed = {"title": "Several", "type": "array", "minItems": 1, "items": one}
+    own["anyOf"] = [*one.get("anyOf", [one]), listed if several else {"type": "null"}]
 
 
 def _or_lists(schema: dict[str, Any]) -> None:
     """Let lists stand for settings in a JSON schema, too."""
     for key in sorted(_SEVERAL & schema["properties"].keys()):
-        own = schema["properties"][key]
-        items = {k: v for k, v in own.items() if k not in ("default", "description", "title")}
-        _also(own, {"title": "Several", "type": "array", "minItems": 1, "items": items})
+        _also(schema["properties"][key], several=True)
 
 
 def _of_a_method(schema: dict[str, Any]) -> None:
@@ -73,7 +71,7 @@ def _of_a_method(schema: dict[str, Any]) -> None:
     _or_lists(schema)
     for key in Settings.model_fields:
         schema["properties"][key].pop("default", None)
-        _also(schema["properties"][key], {"type": "null"})
+        _also(schema["properties"][key])
 
 
 class Method(Settings):
@@ -105,10 +103,8 @@ class Method(Settings):
     def _stated(cls, values: Any) -> Any:
         """Leave out settings that are null, and take another name of a method for what it stands for."""
         if isinstance(values, Mapping):
-            null = {
-                key for key, value in values.items() if value is None
-            } & Settings.model_fields.keys()
-            values = {key: value for key, value in values.items() if key not in null}
+            shared = Settings.model_fields
+            values = {k: v for k, v in values.items() if v is not None or k not in shared}
         return algorithms.unalias(values, "name")
 
     @field_validator("privacy", mode="before")
@@ -128,7 +124,7 @@ class Method(Settings):
             stated["privacy"] = self.privacy.model_dump(mode="json", exclude_unset=True)
         return stated
 
-    @property
+    @cached_property
     def changes(self) -> dict[str, Any]:
         """Return the settings that it states, by name; those of privacy as changes."""
         stated = self.model_fields_set & Settings.model_fields.keys()
@@ -283,7 +279,7 @@ class Grid(Settings):
 
     @cached_property
     def searches(self) -> dict[str, Search]:
-        """Say what is tuned, by file name: every method with ``tune`` at every budget."""
+        """Return what is tuned, by file name: every method with ``tune`` at every budget."""
         return {
             f"{Run(each.label, each.spec).address.stem}.json": each
             for each in self._searches
@@ -392,7 +388,7 @@ class Grid(Settings):
             raise ValueError(where + "; ".join(lines)) from None
 
     def runs_folder(self, folder: Path) -> Path:
-        """Say where its runs are, beside or in the folder of its results: timed runs are never shared."""
+        """Return the folder of its runs, beside or in that of its results: timed runs are never shared."""
         return (folder if self.timed else folder.parent) / "runs"
 
     @cached_property

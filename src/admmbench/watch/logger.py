@@ -162,6 +162,8 @@ class LogHandler(LogHandlerBase):
     def _begin(self, record: Any) -> None:
         """All jobs are known."""
         assert self._watched is not None
+        if self._told:
+            return  # a dry run gives the numbers before the jobs and after them
         from admmbench.forecast.plan import expected
         from admmbench.forecast.timing import Speeds
         from admmbench.tuning.outdated import outdated
@@ -169,7 +171,7 @@ class LogHandler(LogHandlerBase):
         from admmbench.watch.reasons import Reasons
 
         study = self._watched.study
-        for name, experiment in () if self._told else study.experiments.items():
+        for name, experiment in study.experiments.items():
             for sentence in outdated(name, experiment):
                 self._print(f"Note: {name}: {sentence}")
         counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
@@ -178,9 +180,8 @@ class LogHandler(LogHandlerBase):
         seconds, where = board.work / cores, "1 core" if cores == 1 else f"{cores} cores"
         takes = f"{self._watched.title} takes about {duration(seconds)} on {where}."
         if self.common_settings.dryrun:
-            if not self._told:  # the numbers come before the jobs and after them
-                self._told, self._reasons = True, Reasons(study)
-                self._print(f"{_table(record.stats)}\n\n{takes}\n")
+            self._told, self._reasons = True, Reasons(study)
+            self._print(f"{_table(record.stats)}\n\n{takes}\n")
             return
         for name in self._watched.replaced:
             self._print(
