@@ -14,6 +14,7 @@ from admmbench.claims.requirements import Shortfall
 from admmbench.frames.outcomes import Outcome
 from admmbench.results import reference
 from admmbench.study.config import labels
+from admmbench.study.missing_data import MissingData
 from tests.made import ERRORS, INF, build
 
 CLAIMS = Path(__file__).parents[2] / "config" / "claims"
@@ -147,6 +148,16 @@ def test_runs_short_of_what_a_statement_presupposes_decide_nothing(name, short):
         assert (verdict.outcome, verdict.apparent) == ("undecided", apparent)
         assert {each[:3] for each in verdict.shortfalls} == {(short, here, paper)}
         assert verdict.seeds_needed is None
+
+
+@pytest.mark.parametrize("needs", [NEEDS, None])
+@pytest.mark.parametrize("name", HOLDING)
+def test_runs_on_a_part_of_the_data_judge_no_claim(name, needs):
+    found = MissingData(unit="writer", present=114, stated=195, files={"a": ""})
+    ds = study().assign_attrs(missing_data=found.model_dump_json())
+    verdict = judge(ds, HOLDING[name], needs)
+    assert (verdict.outcome, verdict.apparent) == ("not run", "supported")
+    assert verdict.shortfalls == [Shortfall("data", 114, 195, note="writer")]
 
 
 def test_a_curve_that_is_seen_late_decides_nothing_along_rounds():

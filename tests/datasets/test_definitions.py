@@ -18,6 +18,7 @@ from admmbench.datasets import (
     mnist,
     normalize,
     prepare,
+    without,
 )
 from admmbench.datasets._fetch import checksum
 
@@ -172,6 +173,15 @@ def test_absent_femnist_shard_is_named(two_shards):
     with pytest.raises(DatasetError, match=r"cannot get train_0\.json"):
         load_dataset("femnist", mirror=two_shards)
     assert load_dataset({"name": "femnist", "shards": [1]}, mirror=two_shards).n_train == 2
+
+
+def test_femnist_without_files_has_the_other_shards(two_shards):
+    whole = {"name": "femnist", "shards": "all"}
+    assert without(whole, ["train_0.json"]) == {"name": "femnist", "shards": [1]}
+    assert without(whole, ["test_1.json"]) == {"name": "femnist", "shards": [0]}
+    assert without(whole, []) == whole
+    assert without(whole, ["train_0.json", "test_1.json"]) is None
+    assert without("digits", ["any"]) is None
 
 
 BITS = """

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admmbench.datasets import DatasetError, RemoteFile, _fetch
-from admmbench.datasets._fetch import checksum, fetch, read_bytes
+from admmbench.datasets._fetch import checksum, fetch, find_absent, is_served, read_bytes
 
 CONTENT = b"some content " * 500
 
@@ -84,6 +84,22 @@ def test_xz_in_the_mirror_is_checked_inside(cache, mirror, algorithm):
     file = remote(algorithm=algorithm)
     assert fetch_one(file, cache=cache, mirror=mirror) == path
     assert read_bytes(path) == CONTENT
+
+
+def test_files_are_absent_that_neither_cache_nor_mirror_has_whatever_is_in_them(cache, mirror):
+    file = remote()
+    assert find_absent([file], cache=cache, mirror=mirror) == [file]
+    put(mirror, b"other", "a.bin.xz")
+    assert find_absent([file], cache=cache) == [file]
+    assert find_absent([file], cache=cache, mirror=mirror) == []
+
+
+def test_a_file_is_served_if_any_address_answers(server):
+    gone, there = server.url + "/gone", server.serve("/a", CONTENT)
+    assert is_served(remote(gone, there))
+    assert not is_served(remote(gone))
+    assert not is_served(remote("http://127.0.0.1:9/a"))
+    assert not is_served(remote())
 
 
 def test_truncated_xz_is_named(cache, mirror):

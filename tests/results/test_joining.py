@@ -41,6 +41,14 @@ def test_parts_make_the_whole_again(one, other):
         assert found["status"].dtype == np.int8
 
 
+def test_results_on_a_part_of_the_data_do_not_join_those_on_all():
+    one, other = whole().sel(seed=range(7)), whole().sel(seed=range(7, 10))
+    other.attrs |= {"missing_data": "{}"}
+    for pair in ((one, other), (other, one)):
+        with pytest.raises(ValueError, match="they differ in missing_data"):
+            join(*pair)
+
+
 def test_code_machines_and_versions_of_both_are_named():
     one, other = whole().sel(epsilon=[0.1, INF]), whole().sel(epsilon=[1.0], algorithm=LABELS[:2])
     other["fingerprint"] = "algorithm", ["new", one["fingerprint"].values[1]]

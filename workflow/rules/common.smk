@@ -220,3 +220,4 @@ FINGERPRINTS = planned_fingerprints()
 # Into the jobs' scripts, for schedulers that do not pass on the environment.
 envvars:
     "ADMMBENCH_FINGERPRINTS",
+    "ADMMBENCH_MISSING",

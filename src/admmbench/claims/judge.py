@@ -317,7 +317,7 @@ class _Case:
         )
         if finding.is_barred and apparent in (Decision.SUPPORTED, Decision.CONTRADICTED):
             finding = replace(finding, outcome=Decision.UNDECIDED)
-        if evidence.other_data:
+        if evidence.other_data or any(each.what == "data" for each in self.shortfalls):
             finding = replace(finding, outcome=Decision.NOT_RUN)
         if apparent == Decision.UNDECIDED and not self.shortfalls:
             closed = (part.losses or part.gap or part.is_negligible for part in finding.decisive)

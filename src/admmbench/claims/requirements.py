@@ -15,6 +15,7 @@ from admmbench.claims.claims import Evidence, Rate, Requirements, Trend
 from admmbench.claims.runs import Selected
 from admmbench.frames.outcomes import Outcome
 from admmbench.results import statistics
+from admmbench.study.missing_data import MissingData
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,7 +34,8 @@ class Shortfall(NamedTuple):
     """Difference between runs and what a paper's statement presupposes."""
 
     what: str
-    """Key of the requirement; ``decade`` and ``start`` where too few rounds were evaluated."""
+    """Key of the requirement; ``decade`` and ``start`` where too few rounds were evaluated, ``data`` where files of the
+    data are missing."""
     here: Any = None
     """Value of the runs; None if they have none."""
     paper: Any = None
@@ -42,7 +44,7 @@ class Shortfall(NamedTuple):
     epsilon: float | None = None
     param: str = ""
     note: str = ""
-    """What the data lack."""
+    """What the data lack, or what is counted of them."""
 
 
 def split(claim: Evidence, ds: xr.Dataset) -> tuple[list[Selected], list[Selected]]:
@@ -69,7 +71,7 @@ def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list
     """
     if not present:
         return []
-    unseen = list(_unseen(claim, ds))
+    unseen = [*_missing_data(ds), *_unseen(claim, ds)]
     needed = claim.requires
     if needed is None:
         return unseen
@@ -84,6 +86,13 @@ def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list
     if needed.equally_private and not equally_private(ds, present):
         found.append(Shortfall("equally_private"))
     return found
+
+
+def _missing_data(ds: xr.Dataset) -> Iterator[Shortfall]:
+    """Yield what is short where files of the data were missing: no paper states anything about what is left."""
+    if "missing_data" in ds.attrs:
+        found = MissingData.model_validate_json(ds.attrs["missing_data"])
+        yield Shortfall("data", found.present, found.stated, note=found.unit)
 
 
 def _other_relations(

@@ -102,12 +102,14 @@ def _report(options: argparse.Namespace) -> None:
     if not options.keep_what_exists:  # a page without a checksum counts as incomplete
         content = with_checksum(content, MARKUP)
     write(options.output, content)
+    if not options.keep_what_exists:
+        return
     if missing:
         print(f"The report of what exists is {options.output}; it names what is missing and why.")
         print(
             f"To write it again when more of it exists: {shlex.join(['admmbench', *sys.argv[1:]])}"
         )
-    elif options.keep_what_exists:
+    else:
         print(f"The report of what exists is {options.output}; nothing is missing in it.")
 
 

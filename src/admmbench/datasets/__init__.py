@@ -29,6 +29,8 @@ from admmbench.datasets._registry import is_foreign as is_foreign
 from admmbench.datasets._registry import key as key
 from admmbench.datasets._registry import list_datasets as list_datasets
 from admmbench.datasets._registry import load_dataset as load_dataset
+from admmbench.datasets._registry import missing_files as missing_files
 from admmbench.datasets._registry import normalize as normalize
 from admmbench.datasets._registry import open_as as open_as
 from admmbench.datasets._registry import prepare as prepare
+from admmbench.datasets._registry import without as without

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -324,6 +324,23 @@ class DatasetDefinition(ABC):
     def identity(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what of canonical settings determines the arrays, besides checksums: all but where files are."""
         return settings
+
+    def without(self, settings: dict[str, Any], missing: Collection[str]) -> dict[str, Any] | None:
+        """Return settings for the part of the data that needs none of the missing files.
+
+        Parameters
+        ----------
+        settings
+            Canonical settings.
+        missing
+            Names of files that nobody can get.
+
+        Returns
+        -------
+        dict or None
+            Canonical settings of an ordinary, smaller data set; None (the default) if there is no such part.
+        """
+        return None
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
         """Return the static facts for canonical settings, without reading data: `facts`, whatever the settings."""

@@ -4,6 +4,7 @@ A copy may be stored as it is or xz-compressed (`<name>.xz`); checksum and size 
 content inside.
 """
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -31,6 +32,8 @@ ATTEMPTS = 3
 MOST = 2**31
 #: Seconds to wait for a connection and for the next bytes.
 TIMEOUT = (10.0, 60.0)
+#: Seconds to wait for each of the two where it is only asked whether a file could be downloaded.
+PATIENCE = 5.0
 # Names of files that are missing besides, in a message.
 _SHOWN = 4
 
@@ -173,10 +176,7 @@ def fetch(
     DatasetError
         If a file cannot be obtained; the message lists every place that was tried and why it failed.
     """
-    folders = {"cache": cache_folder(cache) / "files"}
-    if given := mirror or os.environ.get("ADMMBENCH_MIRROR"):
-        folders["mirror"] = expanded(given)
-
+    folders = _folders(mirror, cache)
     # Everything local first: what is missing is then known before the first (slow) download.
     paths: dict[str, Path] = {}
     missing: dict[RemoteFile, list[str]] = {}
@@ -195,6 +195,49 @@ def fetch(
             raise DatasetError(_explain(file, tried, others, folders.get("mirror")))
         paths[file.name] = path
     return paths
+
+
+def find_absent(
+    files: Iterable[RemoteFile],
+    *,
+    mirror: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> list[RemoteFile]:
+    """Return the files that neither the cache nor the mirror has, whatever is in those that they have.
+
+    Parameters
+    ----------
+    files
+        What to look for.
+    mirror, cache
+        See `admmbench.datasets.load_dataset`.
+    """
+    folders = _folders(mirror, cache)
+    return [file for file in files if not _copies(file, folders)]
+
+
+def is_served(file: RemoteFile) -> bool:
+    """Return whether a file could be downloaded: one short attempt for each address, without its content."""
+    import requests  # slow to import, and mostly nothing is to be fetched
+
+    for url in file.urls:
+        with (
+            contextlib.suppress(requests.RequestException),
+            requests.get(url, stream=True, timeout=PATIENCE) as answer,
+        ):
+            if answer.ok:
+                return True
+    return False
+
+
+def _folders(
+    mirror: str | os.PathLike[str] | None, cache: str | os.PathLike[str] | None
+) -> dict[str, Path]:
+    """Return the folders that may have copies of files, by the name of the place."""
+    folders = {"cache": cache_folder(cache) / "files"}
+    if given := mirror or os.environ.get("ADMMBENCH_MIRROR"):
+        folders["mirror"] = expanded(given)
+    return folders
 
 
 def _copies(file: RemoteFile, folders: dict[str, Path]) -> list[tuple[str, Path]]:

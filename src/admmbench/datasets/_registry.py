@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,7 @@ from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
 from admmbench.datasets._checks import described
-from admmbench.datasets._fetch import DatasetError, checksum, fetch
+from admmbench.datasets._fetch import DatasetError, checksum, fetch, find_absent, is_served
 from admmbench.files import cache_folder, digest, has_checksum, hash_file
 from admmbench.validation import suggestion, unknown
 
@@ -251,6 +251,46 @@ def prepare(
         _prepared.write_prepared(directory, info, arrays, key(spec))
     except DatasetError as error:
         raise DatasetError(f"{name}: {error}" if is_foreign(name) else str(error)) from None
+
+
+def missing_files(
+    spec: Spec,
+    *,
+    mirror: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> list[str]:
+    """Name the files of a data set that nobody can get, where the others make a smaller data set.
+
+    One download that fails tells that none of the files can be had that are neither cached nor mirrored. Nothing is
+    asked of the network for a data set that is all or nothing.
+
+    Parameters
+    ----------
+    spec
+        See `normalize`, also for the errors.
+    mirror, cache
+        See `load_dataset`.
+    """
+    absent = find_absent(describe(spec).files, mirror=mirror, cache=cache)
+    names = [file.name for file in absent]
+    return names if names and without(spec, names) and not is_served(absent[0]) else []
+
+
+def without(spec: Spec, missing: Collection[str]) -> dict[str, Any] | None:
+    """Return the specification of the part of a data set that needs none of the missing files; None without a part.
+
+    Parameters
+    ----------
+    spec
+        See `normalize`, also for the errors.
+    missing
+        Names of files.
+    """
+    settings = normalize(spec)
+    name = settings.pop("name")
+    with plugins.explained(f"data set {name!r}: without() raised"):
+        left = _definition(name).without(settings, missing)
+    return None if left is None else normalize({"name": name, **left})
 
 
 def load_dataset(

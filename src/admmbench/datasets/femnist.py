@@ -6,7 +6,7 @@ about 90 % of the images of each of its writers for training and the rest for te
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -78,6 +78,15 @@ class Femnist(DatasetDefinition):
                 f"not {numbers!r}"
             )
         return {"shards": "all" if len(numbers) == count else sorted(numbers)}
+
+    def without(self, settings: dict[str, Any], missing: Collection[str]) -> dict[str, Any] | None:
+        """Leave out the shards of which a file is missing."""
+        left = [
+            shard.number
+            for shard in _selected(settings)
+            if {shard.train.name, shard.test.name}.isdisjoint(missing)
+        ]
+        return self.validate({"shards": left}) if left else None
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
         """Return the static facts; some training counts are estimates (see `exact`)."""

@@ -65,7 +65,8 @@ def gather(folder: Path, page: Path) -> Gathered:
         }
         for name, path in paths.items()
     }
-    return (Section(results, experiment, drawings, links, looks, audits), [])
+    missing = list(_missing_data(experiment))
+    return (Section(results, experiment, drawings, links, looks, audits), missing)
 
 
 def gather_what_exists(folder: Path) -> Gathered:
@@ -86,7 +87,7 @@ def gather_what_exists(folder: Path) -> Gathered:
                 gone.append((run, _why_no_run(folder, experiment, run)))
         except seal.StaleResultError as error:
             gone.append((run, ("said", str(error))))
-    missing = list(_missing_runs(experiment, gone))
+    missing = [*_missing_data(experiment), *_missing_runs(experiment, gone)]
     if not there:
         return (None, missing)
     if len(there) == len(experiment.runs):
@@ -119,6 +120,13 @@ def gather_what_exists(folder: Path) -> Gathered:
 
 def _audit(folder: Path, name: str) -> Audit:
     return Audit.from_dict(read_sealed(folder / AUDITS / name))
+
+
+def _missing_data(experiment: Experiment) -> Iterator[Missing]:
+    """Yield the part of the data that the runs do not have, as its files could not be had."""
+    if found := experiment.missing_data:
+        names = f"all but {found}"
+        yield Missing(experiment.title, "data", "no_files", names, files=found.files)
 
 
 def _missing_runs(experiment: Experiment, gone: list[tuple[Run, Why]]) -> Iterator[Missing]:

@@ -13,7 +13,7 @@ Badge = Literal["tuned", "tuned_at_edge", "stated", "default"]
 """How the settings of a method were found."""
 PrivacyKind = Literal["not_private", "equal", "none", "unequal"]
 """Whether methods of a row have no noise, equal totals, no guarantee, or totals that differ."""
-Reason = Literal["said", "not_started", "no_message", "no_data", "not_drawn", "untuned"]
+Reason = Literal["said", "not_started", "no_message", "no_data", "not_drawn", "untuned", "no_files"]
 """Why something is missing: what failed said so, or the reason that a template states."""
 K = TypeVar("K")
 V = TypeVar("V")
@@ -333,12 +333,14 @@ class Missing(NamedTuple):
 
     experiment: str
     """Its title."""
-    what: Literal["everything", "all_runs", "runs", "file", "figure", "audit"]
+    what: Literal["everything", "all_runs", "runs", "file", "figure", "audit", "data"]
     why: Reason
     names: list[tuple[str, list[float]]] | str = ""
     """Methods with their budgets, or what else is missing."""
     said: str = ""
     """What failed said, or the log that has no message."""
+    files: Mapping[str, str] = {}
+    """Address of each file of the data that could not be had, by name."""
 
 
 class FileDifferences(NamedTuple):

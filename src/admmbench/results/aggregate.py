@@ -186,6 +186,8 @@ def _described(
         "partition": json.dumps(experiment.partition),
         "relation": experiment.privacy.relation,
     }
+    if missing := experiment.missing_data:
+        joined.attrs["missing_data"] = missing.model_dump_json()
     return with_decision(joined, experiment)
 
 

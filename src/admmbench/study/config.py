@@ -10,13 +10,14 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from admmbench import datasets
 from admmbench.device import Device
 from admmbench.figures import look
 from admmbench.figures.look import Look
@@ -25,6 +26,7 @@ from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
 from admmbench.study.grid import each_value, merged
+from admmbench.study.missing_data import MissingData
 from admmbench.study.runs import Run
 from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
 
@@ -116,6 +118,39 @@ class Study(Strict):
         """Return the data sets that the experiments need, by folder name."""
         return {each.dataset_folder: each.dataset for each in self.experiments.values()}
 
+    @cached_property
+    def missing_files(self) -> dict[str, list[str]]:
+        """Name the files that nobody can get, by the folder of their data set; one that is prepared needs none."""
+        data = self.config.data
+        cache = os.environ.get("ADMMBENCH_CACHE", data.cache)
+        return {
+            folder: datasets.missing_files(dataset, mirror=data.mirror, cache=cache)
+            for folder, dataset in self.datasets.items()
+            if not Path(data.cache, "datasets", folder).exists()
+        }
+
+    def without(self, missing: Mapping[str, Collection[str]]) -> Study:
+        """Return the study whose experiments use the part of their data that needs no missing file.
+
+        That part is a data set with other settings, so that its runs have addresses of their own: when the files
+        appear, those of the stated data set are made.
+
+        Parameters
+        ----------
+        missing
+            Names of files, by the folder of the stated data set, see `missing_files`.
+
+        Raises
+        ------
+        ConfigError
+            If an experiment cannot run on what is there.
+        """
+        experiments = {
+            name: _without(name, each, missing.get(each.dataset_folder, ()))
+            for name, each in self.experiments.items()
+        }
+        return Study(config=self.config, experiments=experiments)
+
 
 CONFIG = OWN / "config.yaml"
 # Files of an experiment's results that say what it is.
@@ -135,6 +170,8 @@ def read(
 ) -> Study:
     """Read the configuration as ``snakemake --configfile`` does: later files win, mappings are merged.
 
+    Where files of a data set are missing, experiments use the others, see `Study.without`.
+
     Parameters
     ----------
     overlays
@@ -151,7 +188,8 @@ def read(
     """
     if not base.exists():
         raise ConfigError(f"{base} is not here: call this in the project's folder")
-    return load(combine((base, *overlays), changes or {}), base.parent)
+    stated = load(combine((base, *overlays), changes or {}), base.parent)
+    return stated.without(stated.missing_files)
 
 
 def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,6 +274,17 @@ def _read_definition(folder: Path) -> tuple[str, dict[str, Any]]:
         )
     manifest = _read_sealed(path)
     return str(manifest["name"]), dict(manifest["experiment"])
+
+
+def _without(name: str, experiment: Experiment, missing: Collection[str]) -> Experiment:
+    """Give an experiment the part of its data that needs no missing file."""
+    left = datasets.without(experiment.dataset, missing) if missing else None
+    if left is None:
+        return experiment
+    found = MissingData.between(experiment.dataset, left, missing)
+    changes = {"title": f"{experiment.title} ({found})", "dataset": left, "missing_data": found}
+    source = f"{name}, with {found} as files of the data are missing"
+    return check_experiment(experiment.model_dump(mode="json") | changes, source)
 
 
 def _kin(experiment: Experiment) -> dict[str, look.Kin]:

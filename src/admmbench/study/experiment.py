@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Self
 
-from pydantic import SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
@@ -16,6 +17,7 @@ from admmbench.spec.guarantees import guarantee_with_noise
 from admmbench.spec.rules import refuse
 from admmbench.spec.run import RunSpec
 from admmbench.study.grid import Grid
+from admmbench.study.missing_data import MissingData
 from admmbench.study.rules import OF_EXPERIMENTS, twice
 from admmbench.study.runs import Run
 from admmbench.validation import Text, file_name, unknown
@@ -31,6 +33,10 @@ class Experiment(Grid):
     artefacts: list[str] = []
     """Figures and tables of the paper."""
     figures: list[SerializeAsAny[Figure]] = []
+    missing_data: SkipJsonSchema[MissingData | None] = Field(
+        None, exclude_if=lambda found: not found
+    )
+    """Part of the data that could not be had: nobody states it."""
 
     @field_validator("figures")
     @classmethod
