@@ -61,7 +61,7 @@ def _default(value):
     if default is None or default in ("", [], {}) or isinstance(default, dict):
         return ""
     text = default if isinstance(default, str) else json.dumps(default)
-    return f"`{text}`".replace("Infinity", ".inf")
+    return f"`{text}`"
 
 
 def _kind(value, plural=""):

@@ -184,6 +184,14 @@ def test_json_is_one_document(words, key, capsys):
     assert strict(capsys.readouterr().out)[key]
 
 
+def test_results_without_claims_say_so(capsys):
+    file = str(REFERENCE / "equal_privacy_digits.nc")
+    assert main(["claims", file]) == 0
+    assert "No claim is about equal_privacy_digits" in capsys.readouterr().out
+    assert main(["claims", file, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
 def test_claims_are_judged_by_the_results_of_experiments(capsys):
     assert main(["claims", MONKS, "--json"]) == 0
     rows = strict(capsys.readouterr().out)

@@ -39,6 +39,7 @@ RUNS = {
         {"algorithm": "dpsgd", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
         {"algorithm": "objp", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
     ),
+    "data that the method takes": ({}, {}),
     "constraints that the method takes": (
         {"dataset": "synthetic_qp", "agents": None, "problem": None},
         {"dataset": "synthetic_qp", "agents": None, "problem": None, "algorithm": "prox_al"},
@@ -132,6 +133,7 @@ RUNS = {
 }
 # No method of ours has these.
 OF_PLUGINS = {
+    "data that the method takes": ("sharing", ()),
     "packages of the method": ("packages", ("no_such_package",)),
     "a secure sum of normal noise": ("sums_only", True),
 }

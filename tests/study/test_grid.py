@@ -128,3 +128,57 @@ def test_labels_of_drafts_have_the_values(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     assert config.labels()["mine"] == ["ObjP, rounds 4", "ObjP, rounds 8"]
+
+
+@pytest.mark.parametrize(
+    ("own", "key"),
+    [
+        ({"evaluate_every": 21}, "evaluate_every"),
+        ({"privacy": {"cohort": 11}}, "privacy.cohort"),
+        ({"privacy": {"unit": "agent"}, "problem": {"average": "records"}}, "privacy.unit"),
+    ],
+)
+def test_a_setting_of_a_method_that_is_refused_is_named_with_it(own, key):
+    with pytest.raises(ConfigError, match=rf"algorithms\.1 \(FedAvg\): {key}: "):
+        check(algorithms=[OBJP, {"name": "dp_fedavg", "label": "FedAvg", **own}])
+
+
+def test_a_setting_of_the_experiment_that_is_refused_is_not_one_of_a_method():
+    with pytest.raises(ConfigError, match=r"^experiment:\n  privacy\.cohort: "):
+        check(privacy={"total": 1, "cohort": 11}, algorithms=[{**OBJP, "rounds": 10}])
+
+
+@pytest.mark.parametrize(
+    ("key", "here", "there"),
+    [("noise", "gaussian", "laplace"), ("covers", "best_trial", "every_trial")],
+)
+def test_a_setting_of_privacy_has_one_value(key, here, there):
+    with pytest.raises(ConfigError, match=f"{key}: {here} is not privacy.{key}: {there}"):
+        check(**of_method(**{key: here}, privacy={key: there}))
+
+
+def test_noise_may_be_stated_twice_alike():
+    (spec,) = check(**of_method(noise="gaussian", privacy={"noise": "gaussian"})).specs
+    assert spec.privacy.noise == "gaussian"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rounds": [10, 20], **of_method(tune={"rounds": 5})},
+        of_method(rounds=[10, 20], tune={"rounds": 5}),
+    ],
+)
+def test_a_setting_with_several_values_is_not_tuned(changes):
+    with pytest.raises(ConfigError, match=r"algorithms\.0\.tune\.rounds: .*take it out of tune"):
+        check(tuning={}, **changes)
+    one = {"tuning": {}, "rounds": [10, 20], **of_method(rounds=10, tune={"rounds": 5})}
+    assert check(**one).specs[0].rounds == 5
+
+
+def test_schemas_state_limits_and_defaults_in_json():
+    for text in config.schemas().values():
+        json.loads(text, parse_constant=pytest.fail)
+    for given in ({"rounds": 0}, {"delta": 1}, {"time_limit": 0}):
+        assert not SCHEMA.is_valid({**CONTENT, **given})
+    assert SCHEMA.is_valid({**CONTENT, "rounds": 1, "delta": 0.5, "time_limit": 1})

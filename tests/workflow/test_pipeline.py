@@ -11,7 +11,7 @@ import xarray as xr
 import yaml
 
 from tests.workflow import forked
-from tests.workflow.project import RUNS, STUDY
+from tests.workflow.project import RUNS, STUDY, Project
 
 pytestmark = pytest.mark.slow
 
@@ -214,3 +214,9 @@ def test_what_is_timed_is_made_by_one_job(project):
     labels = [{**method, "label": f"My {method['label']}"} for method in STUDY["algorithms"]]
     project.configure(timed=True, seed_blocks=[1, 1], figures=[figure], algorithms=labels)
     assert project.planned_jobs() == {"define", "aggregate", "figures", "report", "overview"}
+
+
+def test_a_clone_whose_path_has_braces_is_refused(tmp_path):
+    said = Project(tmp_path / "a {clone}").fails("--dry-run")
+    assert "/workflow: Snakemake takes braces in a path for wildcards" in said
+    assert "WildcardError" not in said

@@ -157,6 +157,10 @@ def _claims(options: argparse.Namespace) -> None:
     ]
     if options.json:
         return print_json(rows)
+    if not rows:
+        return print(
+            f"No claim is about {', '.join(results)}: the papers' experiments have claims."
+        )
     table = Table("Claim", "Statement", "Verdict", "Why")
     for row in rows:
         table.add_row(*(escape(row[key]) for key in ("claim", "statement", "verdict", "why")))

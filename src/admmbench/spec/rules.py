@@ -145,6 +145,13 @@ OF_SHARING: list[Rule[Facts]] = [
         of_method=True,
     ),
     Rule(
+        "data that the method takes",
+        lambda run: not run.method.sharing,
+        "algorithm: {0.algorithm} states no sharing, so that it suits no data",
+        'state sharing in its class, such as ("rows",)',
+        of_method=True,
+    ),
+    Rule(
         "constraints that the method takes",
         lambda run: "constrained" == run.as_problem.sharing not in run.method.sharing,
         "algorithm: {0.algorithm} minimises without constraints, the problem has some",

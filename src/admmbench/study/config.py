@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 import os
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, reduce
@@ -416,6 +417,22 @@ def schemas() -> dict[str, str]:
         "experiment.schema.json": Experiment,
     }
     return {
-        name: json.dumps(model.model_json_schema(), indent=2) + "\n"
+        name: json.dumps(_in_json(model.model_json_schema()), indent=2, allow_nan=False) + "\n"
         for name, model in models.items()
     }
+
+
+# How JSON schemas call limits of numbers that pydantic leaves under their own names where a value is read first.
+_LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+
+
+def _in_json(schema: Any) -> Any:
+    """Return a schema in the words of JSON Schema, in which infinity is text as in a configuration."""
+    if isinstance(schema, Mapping):
+        return {
+            _LIMITS.get(key, key) if isinstance(value, int | float) else key: _in_json(value)
+            for key, value in schema.items()
+        }
+    if isinstance(schema, list):
+        return [_in_json(each) for each in schema]
+    return ".inf" if schema == math.inf else schema

@@ -49,7 +49,7 @@ class Experiment(Grid):
     def _check(self) -> Self:
         """Refuse whatever would make a job fail."""
         refuse(self, OF_EXPERIMENTS)
-        for number, (method, spec) in enumerate(zip(self.algorithms, self.specs, strict=True)):
+        for number, (method, spec) in enumerate(self.computed):
             address = Run(method.label, spec).address
             for name in (*address.folder.split("/"), address.stem):
                 file_name(name, f"algorithms.{number}: its folder of runs")
@@ -61,7 +61,7 @@ class Experiment(Grid):
 
     def _check_figure(self, where: str, figure: Figure) -> None:
         """Refuse a figure of methods, variables or totals that are not there."""
-        specs = dict(zip((method.label for method in self.algorithms), self.specs, strict=True))
+        specs = {method.label: spec for method, spec in self.computed}
         for label in figure.algorithms or []:
             if label not in specs:
                 raise ValueError(f"{where}.algorithms: {unknown('label', label, list(specs))}")

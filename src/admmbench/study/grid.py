@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     ConfigDict,
@@ -113,6 +113,18 @@ class Method(Settings):
         if isinstance(privacy, Mapping) and "total" in privacy:
             raise ValueError("total: state the budgets of a method as epsilon, beside privacy")
         return privacy
+
+    @model_validator(mode="after")
+    def _stated_once(self) -> Self:
+        """Refuse two values of a setting that may stand in privacy, or beside it."""
+        privacy = self.privacy.model_dump(exclude_unset=True)
+        for key in ("noise", "covers"):
+            own = getattr(self, key)
+            if own is not None and privacy.get(key, own) != own:
+                raise ValueError(
+                    f"{key}: {own} is not privacy.{key}: {privacy[key]}; state one of them"
+                )
+        return self
 
     @model_serializer(mode="wrap")
     def _as_stated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -372,6 +384,11 @@ class Grid(Settings):
             found.append(self._complete(method, budget, settings))
         return found
 
+    @property
+    def computed(self) -> list[tuple[Method, RunSpec]]:
+        """Return each method with what it computes, see `specs`."""
+        return list(zip(self.algorithms, self.specs, strict=True))
+
     def _complete(self, method: Method, budget: float, settings: Values) -> RunSpec:
         """What a method computes at a budget, every setting spelt out, for one seed."""
         given: Mapping[str, Any] = {}
@@ -381,11 +398,13 @@ class Grid(Settings):
             return RunSpec.model_validate(given)
         except (ValueError, ArithmeticError) as error:
             number = self.algorithms.index(method)
-            where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
             lines = [str(error)]
             if isinstance(error, ValidationError):
                 lines = messages(error, given)
-            raise ValueError(where + "; ".join(lines)) from None
+            said = "; ".join(lines)
+            own = _of_the_method(error) or any(f"{key}: " in said for key in _keys(method.changes))
+            where = f"algorithms.{number} ({method.label}): " if own else ""
+            raise ValueError(where + said) from None
 
     def runs_folder(self, folder: Path) -> Path:
         """Return the folder of its runs, beside or in that of its results: timed runs are never shared."""
@@ -447,6 +466,14 @@ class Grid(Settings):
         return {**base, **changes}
 
 
+def _keys(stated: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Yield the paths of all keys of a mapping, and of mappings in it."""
+    for key, value in stated.items():
+        yield f"{path}{key}"
+        if isinstance(value, Mapping):
+            yield from _keys(value, f"{path}{key}.")
+
+
 def _of_the_method(error: Exception) -> bool:
     """Whether a run is refused for what the method alone says."""
     if not isinstance(error, ValidationError):
@@ -491,6 +518,13 @@ def _product(
     method = dict(delta_of_privacy(stated))
     found = {key: value for key, value in several.items() if method.get(key) is None}
     found |= _lists(method, where)
+    tuned = method.get("tune")
+    for key in tuned if isinstance(tuned, Mapping) else ():
+        if key in found:
+            raise ValueError(
+                f"{where}tune.{key}: {key} has the values {inline_yaml(found[key])}, and tuning would choose one; "
+                f"state one value of {key} for this method, or take it out of tune"
+            )
     lists = {key: found[key] for key in Settings.model_fields if key in found}
     for values in itertools.product(*lists.values()):
         chosen = dict(zip(lists, values, strict=True))

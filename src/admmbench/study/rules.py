@@ -96,7 +96,7 @@ def _too_few_trials(grid: Grid) -> bool:
 def _same(grid: Grid) -> tuple[str, str] | None:
     """Labels of the first two methods that are one. Tuning may make one of two, but not along other axes."""
     known: dict[tuple[str, str], str] = {}
-    for method, spec in zip(grid.algorithms, grid.specs, strict=True):
+    for method, spec in grid.computed:
         same = Run("", spec.at(1.0)).path, repr(method.tune)
         first = known.setdefault(same, method.label)
         if first != method.label:
@@ -106,7 +106,7 @@ def _same(grid: Grid) -> tuple[str, str] | None:
 
 def _trains_on_all(grid: Grid) -> str:
     """Number of the first method that is tuned where held-out rows would train, as text."""
-    for number, (method, spec) in enumerate(zip(grid.algorithms, grid.specs, strict=True)):
+    for number, (method, spec) in enumerate(grid.computed):
         if method.tune and getattr(spec.scheme, "train", None):
             return str(number)
     return ""
