@@ -9,7 +9,7 @@ QUICK := -m "not slow and not cluster and not gpu and not explore" --numprocesse
 KERNELS ?= generic
 ROOMS ?= $(addprefix tests/,problems frames algorithms privacy results claims)
 
-.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings lock schema vendor clean
+.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings rulegraph lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -80,6 +80,10 @@ docs: env
 # docs/findings.md and the results in README.md, from templates and kept results.
 findings: env
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/findings/generate.py
+
+# docs/figures/rulegraph.svg, the rules of the workflow (needs graphviz).
+rulegraph: env
+	$(BIN)/python docs/rulegraph.py
 
 # Renew the lock from pyproject.toml (needs uv).
 lock:

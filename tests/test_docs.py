@@ -16,6 +16,7 @@ import yaml
 
 from admmbench import algorithms, contracts
 from admmbench.claims import claims
+from admmbench.files import import_file
 from admmbench.privacy.accountants import ACCOUNTANTS
 from admmbench.study.config import check_experiment, read
 from tests.pages import ROOT, blocks, save
@@ -97,6 +98,16 @@ def test_examples_run_and_print_the_numbers_beside_them(text, capsys, own_accoun
     shown = re.findall(r"-?[\d.]+", capsys.readouterr().out)
     for number in re.findall(r"(-?\d+\.\d+)\.\.\.", text):
         assert any(each.startswith(number) for each in shown), (number, shown)
+
+
+@pytest.mark.slow
+def test_the_drawn_rules_are_those_of_the_workflow_and_each_is_explained():
+    rulegraph = import_file(ROOT / "docs/rulegraph.py", "rulegraph")
+    names, waits = rulegraph.rules()
+    assert rulegraph.drawn() == (names, waits), "call `make rulegraph`"
+    page = (ROOT / "docs/reproducing.md").read_text().partition("## The pipeline")[2]
+    table = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(table) == sorted(names)
 
 
 def test_the_number_of_claims_is_that_of_the_files():
