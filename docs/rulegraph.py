@@ -17,7 +17,7 @@ STUDY = (
     'experiments=["equal_privacy_adult"]',
 )
 _LOOK = "rankdir=BT bgcolor=transparent nodesep=0.3 ranksep=0.3"
-_NODES = 'shape=box style=rounded fontname="sans-serif" fontsize=12 color="#667" fontcolor="#667" height=0.3'
+_NODES = 'shape=box style=rounded fontname="sans-serif" fontsize=12 color="#777788" fontcolor="#777788" height=0.3'
 
 
 def rules() -> tuple[set[str], set[tuple[str, str]]]:
@@ -46,7 +46,7 @@ def main() -> None:
     """Write the drawing."""
     names, waits = rules()
     lines = [f'"{before}" -> "{after}"' for after, before in sorted(waits)]
-    text = f'digraph rules {{ graph [{_LOOK}] node [{_NODES}] edge [color="#667" arrowsize=0.6]\n'
+    text = f'digraph rules {{ graph [{_LOOK}] node [{_NODES}] edge [color="#777788" arrowsize=0.6]\n'
     text += "\n".join([*(f'"{name}"' for name in sorted(names)), *lines, "}"])
     done = subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=True)
     DRAWN.write_text(done.stdout, "utf-8")
