@@ -2,7 +2,9 @@
 
 import pytest
 
+from admmbench.cli import main
 from admmbench.datasets import DatasetError, load_dataset
+from admmbench.files import installed
 from admmbench.study import config
 from admmbench.study.config import ConfigError
 from tests.plugins import write_parts
@@ -80,3 +82,22 @@ def test_an_experiment_that_cannot_do_with_less_is_refused_with_the_reason(folde
         ConfigError, match="small, with 2 of 4 writers as files of the data are missing"
     ):
         config.read()
+
+
+def test_runs_on_all_data_and_on_a_part_are_both_asked_for_while_files_are_missing(
+    folder, monkeypatch, capsys
+):
+    monkeypatch.setattr(installed, "find_all", lambda: {})  # the configurations of the suite
+    names = []
+    for mirrored in (2, 1):
+        write_parts(folder, mirrored)
+        if mirrored == 1:
+            (folder / "mirror/part_1").unlink()
+        study = config.read()
+        run = study.runs_folder("small") / study.experiments["small"].runs[0].path
+        run.parent.mkdir(parents=True)
+        run.touch()
+        names.append(run)
+    assert len({*names}) == 2
+    assert main(["gc"]) == 0
+    assert "0 that no configuration asks for" in capsys.readouterr().out

@@ -207,13 +207,15 @@ def _gc(options: argparse.Namespace) -> None:
     """
     from admmbench.files.installed import find_all
     from admmbench.study import housekeeping
-    from admmbench.study.config import CONFIG, read
+    from admmbench.study.config import CONFIG, read_stated
 
     overlays = [path for name, path in find_all().items() if name != CONFIG.name]
     # What the other configurations of the folder ask for stays as well.
-    found = housekeeping.leftovers(
-        read(each) for each in ([], *([o] for o in overlays), find_overlays(options.configfile))
-    )
+    configurations = ([], *([path] for path in overlays), find_overlays(options.configfile))
+    stated = [read_stated(each) for each in configurations]
+    # So do results on all data, where files of these are missing now.
+    present = [study.without(study.missing_files) for study in stated]
+    found = housekeeping.leftovers([*stated, *present])
     sizes = [housekeeping.size(path) for path in found]
     for path, size in zip(found, sizes, strict=True):
         print(f"{size / 1e6:10.2f} MB  {path}")

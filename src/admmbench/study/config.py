@@ -175,6 +175,20 @@ def read(
 
     Parameters
     ----------
+    overlays, base, changes
+        See `read_stated`, also for the errors.
+    """
+    stated = read_stated(overlays, base, changes)
+    return stated.without(stated.missing_files)
+
+
+def read_stated(
+    overlays: Iterable[Path] = (), base: Path = CONFIG, changes: Mapping[str, Any] | None = None
+) -> Study:
+    """Read the configuration with all data that it states, whether their files can be had or not.
+
+    Parameters
+    ----------
     overlays
         Files that change the base.
     base
@@ -189,8 +203,7 @@ def read(
     """
     if not base.exists():
         raise ConfigError(f"{base} is not here: call this in the project's folder")
-    stated = load(combine((base, *overlays), changes or {}), base.parent)
-    return stated.without(stated.missing_files)
+    return load(combine((base, *overlays), changes or {}), base.parent)
 
 
 def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]:
