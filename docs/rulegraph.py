@@ -46,7 +46,9 @@ def main() -> None:
     """Write the drawing."""
     names, waits = rules()
     lines = [f'"{before}" -> "{after}"' for after, before in sorted(waits)]
-    text = f'digraph rules {{ graph [{_LOOK}] node [{_NODES}] edge [color="#777788" arrowsize=0.6]\n'
+    text = (
+        f'digraph rules {{ graph [{_LOOK}] node [{_NODES}] edge [color="#777788" arrowsize=0.6]\n'
+    )
     text += "\n".join([*(f'"{name}"' for name in sorted(names)), *lines, "}"])
     done = subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=True)
     DRAWN.write_text(done.stdout, "utf-8")

@@ -125,8 +125,7 @@ def _audit(folder: Path, name: str) -> Audit:
 def _missing_data(experiment: Experiment) -> Iterator[Missing]:
     """Yield the part of the data that the runs do not have, as its files could not be had."""
     if found := experiment.missing_data:
-        names = f"all but {found}"
-        yield Missing(experiment.title, "data", "no_files", names, files=found.files)
+        yield Missing(experiment.title, "data", "no_files", str(found), files=found.files)
 
 
 def _missing_runs(experiment: Experiment, gone: list[tuple[Run, Why]]) -> Iterator[Missing]:
