@@ -191,8 +191,8 @@ def calls(monkeypatch):
     """What was called in which folder; it fails."""
     called = []
 
-    def fail(words, folder):
-        called.append((words[3:], folder))
+    def fail(words, folder, config):
+        called.append((words, folder))
         return 1
 
     monkeypatch.setattr(study, "turn", fail)
@@ -204,7 +204,7 @@ def test_another_question_has_another_folder(capsys, calls):
     words = ["rank", "patients.csv", *WORDS]
     assert main(words) == 1
     assert main(words) == 1
-    assert calls == [(["study", "tune"], scaffold.Path("rank-patients"))] * 2
+    assert calls == [(["tune"], scaffold.Path("rank-patients"))] * 2
     assert main([*words, "--seeds", "4"]) == 1
     assert "asks something else, or is of an earlier version; nothing" in capsys.readouterr().err
     assert len(calls) == 2
@@ -250,8 +250,8 @@ def test_cores_and_a_dry_run_are_handed_to_the_study(calls):
     assert (content["dataset"]["missing"], content["dataset"]["test"]) == ("drop", 0.25)
     assert main(["rank", "-n", "patients.csv", "missing=drop", "test=0.25", *WORDS]) == 1
     assert [words for words, _ in calls] == [
-        ["study", "tune", "--cores", "1"],
-        ["study", "tune", "-n"],
+        ["tune", "--cores", "1"],
+        ["tune", "-n"],
     ]
 
 

@@ -101,6 +101,12 @@ def test_a_study_ends_with_one_line(snakemake):
     ]
 
 
+def test_the_report_is_named_before_the_jobs_if_one_of_them_makes_it(snakemake, monkeypatch):
+    monkeypatch.setitem(COUNTS, "suite_report", 1)
+    snakemake.begins()
+    assert snakemake.ends()[0] == "The report will be index.html."
+
+
 def test_a_failure_is_shown_at_once_with_the_end_of_its_log(snakemake, tmp_path):
     log = tmp_path / "aggregate.log"
     log.write_text("".join(f"line {n}\n" for n in range(30)))
@@ -280,7 +286,7 @@ def record(event, **facts):
 
 
 @pytest.fixture
-def remains(monkeypatch):
+def remains(monkeypatch, tmp_path):
     """What was called to write the report."""
     called = []
 
@@ -289,8 +295,10 @@ def remains(monkeypatch):
         return SimpleNamespace(stdout="", stderr="", returncode=1)
 
     monkeypatch.setattr("admmbench.watch.failure_report.subprocess.run", run)
-    made = Remains(["results/small"], "index.html")
-    return made, called
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results/small").mkdir(parents=True)
+    (tmp_path / "results/small/manifest.json").touch()
+    return Remains(["results/small"], "index.html"), called
 
 
 def test_a_report_comes_of_what_exists_if_a_job_failed(remains):
@@ -306,6 +314,15 @@ def test_a_report_comes_of_what_exists_if_a_job_failed(remains):
         "--output",
         "index.html",
     ]
+
+
+def test_no_report_comes_of_single_runs(remains):
+    """As of a sweep: nothing of an experiment is there but these."""
+    made, called = remains
+    Path("results/small/manifest.json").unlink()
+    made.emit(record("job_error", jobid=1, log=[]))
+    made.close()
+    assert called == []
 
 
 def test_no_report_comes_where_a_second_attempt_succeeds_or_somebody_stops_it(remains, ignored):

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,23 +13,52 @@ from sklearn.datasets import load_iris
 from admmbench import plot, simulate, sweep
 from admmbench.cli import main
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.study.config import ConfigError
-from admmbench.watch import sweep as module
+from admmbench.datasets import open_as
+from admmbench.jobs import job
+from admmbench.study.config import ConfigError, read
+from admmbench.watch import study as loop
+from tests.plugins import write_method
 
 GRID = {"epsilons": [0.5, 1], "rounds": 2, "seeds": 2, "agents": 3}
+INTERRUPTED = """
+def round(self, t, state, federation):
+    import os, pathlib, signal
+
+    if t == 2 and not pathlib.Path("once").exists():
+        pathlib.Path("once").touch()
+        os.kill(os.getpid(), signal.SIGINT)
+    return super().round(t, state, federation)
+"""
+FAULTY = """
+def round(self, t, state, federation):
+    raise KeyError("gamma")
+"""
 
 
 @pytest.fixture
 def made(monkeypatch):
-    """Runs by the command, in this process; what was run."""
-    calls = []
+    """Jobs of Snakemake, in this process, by the configuration that it would read; which files were asked for."""
+    asked = []
 
-    def run(words, stdout, **_):
-        calls.append(words[4:])
-        return SimpleNamespace(returncode=main(words[3:]))
+    def snakemake(words, folder, config):
+        assert folder == Path()
+        assert words[-2:] == ["--cores", "1"]
+        overlay, *targets = words[: words.index("--snakefile")]
+        study = read([Path(overlay)], base=config / "config.yaml")
+        asked.append(len(targets))
+        runs = {
+            str(study.runs_folder(name) / run.path): (run, experiment.dataset_folder)
+            for name, experiment in study.experiments.items()
+            for run in experiment.runs
+        }
+        for target in targets:
+            run, data = runs[target]
+            prepared = open_as(run.spec.dataset, Path(study.config.data.cache, "datasets", data))
+            job.execute(run.spec, prepared, Path(target), study.config.threads)
+        return 0
 
-    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
-    return calls
+    monkeypatch.setattr(loop, "turn", snakemake)
+    return asked
 
 
 def test_a_grid_is_one_labelled_data_set_and_made_once(tmp_path, made):
@@ -38,11 +67,11 @@ def test_a_grid_is_one_labelled_data_set_and_made_once(tmp_path, made):
     assert sizes.items() <= found.sizes.items()
     assert list(found["algorithm"].values) == ["objp", "dp_gd"]
     assert found.test_error.notnull().all()
-    assert len(made) == 4
+    assert made == [4]
     again = sweep("digits", ["objp", "dp_gd"], folder=tmp_path, workers=1, **GRID)
     xr.testing.assert_identical(again, found)
     sweep("digits", ["objp"], folder=tmp_path, workers=1, **{**GRID, "epsilons": [0.5, 1, 2]})
-    assert len(made) == 5
+    assert made == [4]  # a single run needs no Snakemake
     assert len(plot(found, "tradeoff").axes) == 1
 
 
@@ -94,15 +123,41 @@ def test_totals_are_those_of_whole_runs(tmp_path, made):
     assert found.epsilon_total.isel(round=-1).item() == pytest.approx(1, rel=0.01)
 
 
-def test_a_run_that_fails_is_named_with_what_its_log_says(tmp_path, monkeypatch):
+def test_runs_that_fail_are_named_with_what_their_logs_say(tmp_path, monkeypatch):
+    def fail(words, folder, config):
+        for target in words[1:3]:
+            log = Path(target).parent / "logs" / Path(target).with_suffix(".log").name
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text("admmbench: it is broken\n")
+        return 1
 
-    def run(words, stdout, **_):
-        stdout.write("admmbench: it is broken\n")
-        return SimpleNamespace(returncode=1)
+    monkeypatch.setattr(loop, "turn", fail)
+    with pytest.raises(
+        RuntimeError, match=r"2 of 2 runs failed: objp at 0.5: .*it is broken; objp"
+    ):
+        sweep("digits", ["objp"], folder=tmp_path, **GRID)
+    write_method(tmp_path / "mine.py", FAULTY)
+    with pytest.raises(RuntimeError, match=r"1 of 1 runs failed: mine at 1: .*KeyError: 'gamma'"):
+        sweep("digits", [str(tmp_path / "mine.py")], folder=tmp_path, **{**GRID, "epsilons": 1})
 
-    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
-    with pytest.raises(RuntimeError, match=r"2 of 2 runs failed: .*objp at 0.5: .*it is broken"):
-        sweep("digits", ["objp"], folder=tmp_path, workers=1, **GRID)
+
+@pytest.mark.usefixtures("signals_heard")
+def test_a_single_run_that_is_interrupted_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_method(Path("mine.py"), INTERRUPTED)
+    given = {"rounds": 4, "evaluate_every": 1, "seeds": 2, "agents": 3}
+    with pytest.raises(KeyboardInterrupt, match=r"after round 2; .* goes on from there"):
+        sweep("digits", ["mine.py"], epsilons=1, **given)
+    (checkpoint,) = Path().glob("results/runs/digits/mine-*/checkpoints/*")
+    found = sweep("digits", ["mine.py"], epsilons=1, **given)
+    assert not checkpoint.exists()
+    wanted = simulate(
+        "digits",
+        "objp",
+        epsilon=1,
+        **{k: given[k] for k in ("rounds", "seeds", "agents", "evaluate_every")},
+    )
+    np.testing.assert_array_equal(found.test_loss.squeeze(), wanted.test_loss)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +193,7 @@ def test_arrays_are_refused_before_they_are_written(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_study_finds_what_a_sweep_ran(tmp_path):
+def test_a_study_finds_what_a_sweep_ran(tmp_path, monkeypatch):
     """And the other way round: Snakemake has no run to make, and joins those that are there."""
     folder = tmp_path / "own"
     assert main(["init", str(folder)]) == 0
@@ -146,10 +201,10 @@ def test_a_study_finds_what_a_sweep_ran(tmp_path):
         "{title: own, dataset: digits, agents: 3, rounds: 2, seeds: 2, epsilon: [0.5, 1],"
         " algorithms: [{name: objp, label: ObjP}]}\n"
     )
-    found = sweep("digits", ["objp"], folder=folder, workers=2, **GRID)
+    monkeypatch.chdir(folder)
+    found = sweep("digits", ["objp"], workers=2, **GRID)
     done = subprocess.run(
         [sys.executable, "-m", "admmbench", "study", "results", "--cores", "1"],
-        cwd=folder,
         capture_output=True,
         text=True,
         env=os.environ,

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +9,6 @@ import xarray as xr
 import yaml
 
 from admmbench.frames.outcomes import Outcome
-from admmbench.jobs import interrupts
 from admmbench.study.config import read
 from admmbench.watch import study
 from tests.made import build, totals
@@ -30,8 +25,8 @@ def folder(tmp_path, monkeypatch):
     write_study(tmp_path, own=DIGITS)
     calls = []
 
-    def snakemake(words):
-        calls.append(words[4:])
+    def snakemake(words, folder, config):
+        calls.append(words)
         assert len(calls) < 9, "the loop does not end"
         experiment = read().experiments["own"]
         n = max(len(run.spec.seeds) + run.spec.seeds[0] for run in experiment.runs)
@@ -91,7 +86,7 @@ def test_a_study_without_looks_cannot_be_decided(folder):
 
 
 def test_a_run_that_fails_ends_the_loop(folder, monkeypatch):
-    monkeypatch.setattr(study, "turn", lambda words: 3)
+    monkeypatch.setattr(study, "turn", lambda *_: 3)
     assert study.until_decided([], []) == 3
 
 
@@ -102,7 +97,7 @@ def test_results_of_an_earlier_look_order_nothing(folder, monkeypatch):
     former = record.read_text()
     record.write_text(former.replace("10", "25"))
     assert record.read_text() != former
-    monkeypatch.setattr(study, "turn", lambda words: 0)
+    monkeypatch.setattr(study, "turn", lambda *_: 0)
     with pytest.raises(ValueError, match=r"results.nc has other runs than the configuration asks"):
         study.until_decided([], ["tune"])
     assert record.read_text() == former.replace("10", "25")
@@ -123,38 +118,3 @@ def test_the_configuration_that_snakemake_is_given_is_judged(folder):
     with pytest.raises(ValueError, match="--configfile: name its files before all options"):
         study.until_decided([folder.path / "over.yaml"], options)
     assert not folder.calls
-
-
-@pytest.mark.usefixtures("signals_heard")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_command_that_is_ended_has_its_time_to_leave_things_in_order(tmp_path, number):
-    """A terminal sends SIGINT to both processes, and the command here sends it on; SIGTERM reaches the loop alone."""
-    (tmp_path / "command.py").write_text(
-        f"""
-import os, signal, sys, time
-from pathlib import Path
-
-def end(number, frame):
-    time.sleep(1)
-    Path("in_order").touch()
-    sys.exit(0)
-
-signal.signal({number:d}, end)
-Path("ready").touch()
-if {number:d} == signal.SIGINT:
-    time.sleep(1)
-    os.kill(os.getpid(), {number:d})
-time.sleep(30)
-"""
-    )
-
-    def send():
-        while not (tmp_path / "ready").exists():
-            time.sleep(0.01)
-        signal.pthread_kill(threading.main_thread().ident, number)
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    assert study.turn([sys.executable, "command.py"], tmp_path) == interrupts.STATUS
-    sender.join()
-    assert (tmp_path / "in_order").exists()

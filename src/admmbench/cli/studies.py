@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shlex
-import sys
 from pathlib import Path
 
 from admmbench.cli.options import Command, collect_garbage, find_overlays, wide_console
@@ -93,7 +92,7 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench.study.config import read_experiment
     from admmbench.study.ranking import HEAD, NAME, Question, as_typed, experiment
     from admmbench.validation import checked
-    from admmbench.watch.study import turn
+    from admmbench.watch.study import run_turns
 
     given = {
         key: parse_yaml(text, f"--{key}")
@@ -129,13 +128,10 @@ def _rank(options: argparse.Namespace) -> int:
         print(line)
     for line in left_out:
         print(f"not ranked: {line}")
-    study = [sys.executable, "-m", "admmbench", "study"]
     cores = ["--cores", str(options.cores)] if options.cores else []
-    if options.dry_run:
-        return turn([*study, "tune", "-n", *cores], folder)
-    for target in ("tune", "all"):
-        if status := turn([*study, target, *cores], folder):
-            return status
+    turns = [["tune", "-n"]] if options.dry_run else [["tune"], ["all"]]
+    if (status := run_turns([[*words, *cores] for words in turns], folder)) or options.dry_run:
+        return status
     with contextlib.chdir(folder):
         results = Path("results", NAME)
         comparison = compare([seal.read(results / "results.nc")])

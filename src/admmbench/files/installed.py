@@ -6,6 +6,7 @@ wheel, an editable installation or a clone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +20,10 @@ PROFILES = _SHARE / "workflow" / "profiles"
 CONFIG = _SHARE / "config"
 # Results of studies that are kept with the suite.
 REFERENCE = _SHARE / "reference"
+# Names the user's folder of the configuration in processes that a sweep starts: it has one beside that of a study.
+CONFIG_FOLDER = "ADMMBENCH_CONFIG"
 # The same of the user, relative to the working directory.
-OWN, OWN_REFERENCE = Path("config"), Path("reference")
+OWN, OWN_REFERENCE = Path(os.environ.get(CONFIG_FOLDER, "config")), Path("reference")
 SUFFIXES = (".yaml", ".yml")
 
 

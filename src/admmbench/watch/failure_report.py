@@ -6,18 +6,21 @@ import logging
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from admmbench.jobs import interrupts
+from admmbench.study.config import MANIFEST
 from admmbench.watch.damage import read_all_again
 
 
 class Remains(logging.Handler):
     """It writes the report of what exists when Snakemake ends its log, if a job has failed.
 
-    Nobody waits for the report of a study that was stopped.
+    Nobody waits for the report of a study that was stopped, or of which no experiment was begun but single runs or a
+    search.
 
     Parameters
     ----------
@@ -51,7 +54,8 @@ class Remains(logging.Handler):
     def close(self) -> None:
         """Write the page once, and say where it is."""
         super().close()
-        if not self._failed or self.stopped:
+        begun = any(Path(word, MANIFEST).exists() for word in self._arguments)
+        if not self._failed or self.stopped or not begun:
             return
         self._failed.clear()
         read_all_again()

@@ -106,7 +106,7 @@ class LogHandler(LogHandlerBase):
             self._watched = getattr(record, "watched", self._watched)
             if self._watched is None or self._each_job:
                 self._say(record)
-            else:
+            elif not hasattr(record, "watched"):
                 event = getattr(record, "event", "")
                 self._events.get(event, self._other)(record)
         except Exception:
@@ -183,6 +183,8 @@ class LogHandler(LogHandlerBase):
             self._told, self._reasons = True, Reasons(study)
             self._print(f"{_table(record.stats)}\n\n{takes}\n")
             return
+        if any(rule.endswith("report") for rule in counts):
+            self._print(f"The report will be {self._watched.report}.")
         for name in self._watched.replaced:
             self._print(
                 f"Note: {Path(study.config.results, name)} has results of {name} by another definition, which are made "

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import itertools
 import logging
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
-from admmbench.files.installed import OWN, SUFFIXES
+from admmbench.files.installed import CONFIG_FOLDER, OWN, SUFFIXES
 from admmbench.forecast.cost import work
 from admmbench.forecast.timing import Speeds
 from admmbench.frames.outcomes import Outcome
@@ -142,15 +144,19 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
     if parsed.dryrun or parsed.unlock:
         what = "a dry run makes no results" if parsed.dryrun else "--unlock makes no results"
         raise ValueError(f"--until-decided: {what} to judge; leave one of the two out")
-    words = [sys.executable, "-m", "admmbench", "study", *map(str, overlays), *options]
+    return run_turns(_turns_until_decided(overlays, options))
+
+
+def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the words of the study as long as its results order seeds."""
+    words = [*map(str, overlays), *options]
     overlays = _overlays(overlays, options)
     ordered = True
     while ordered:
         study = read(overlays, changes=_changes(options))
         if not any(each.looks for each in study.experiments.values()):
             raise ValueError("--until-decided: no experiment of this study has looks")
-        if status := turn(words):
-            return status
+        yield words
         comparison, ordered = compared(study), False
         cells = [comparison.isel(setting=number) for number in range(comparison.sizes["setting"])]
         for name, experiment in study.experiments.items():
@@ -168,28 +174,56 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
                 ordered = True
         undecided = sum((cell["verdict"] == "undecided").any().item() for cell in cells)
         print(f"{undecided} of {len(cells)} rows are undecided.", flush=True)
+
+
+def run_turns(
+    turns: Iterable[Sequence[str]], folder: Path = Path(), config: Path | None = None
+) -> int:
+    """Call ``admmbench study`` again and again, until a call does not end well or there are no more.
+
+    Parameters
+    ----------
+    turns
+        Words of each call. They are asked for when the calls before ended well, so they may follow from their results.
+    folder
+        Where to call it.
+    config
+        Folder of the configuration; that of the study's folder if absent.
+
+    Returns
+    -------
+    Exit status of the last call; 0 if there was none.
+    """
+    for words in turns:
+        if status := turn(words, folder, config):
+            return status
     return 0
 
 
-def turn(words: Sequence[str], folder: Path = Path()) -> int:
-    """Call a command in a folder, in a process of its own, as Snakemake keeps what it read; return its exit status.
+def turn(words: Sequence[str], folder: Path, config: Path | None) -> int:
+    """Call ``admmbench study`` in a process of its own, as Snakemake keeps what it read; return its exit status.
 
-    A signal ends both, and the command first, however long it takes to leave things in order. A terminal sends its
-    signals to both; SIGTERM, which reaches this process alone, is handed on.
+    A signal ends both, and the study first, however long it takes to leave things in order. The study and its jobs are
+    a session of their own, to which signals are handed on: so they hear each one once, whether a terminal, a notebook
+    or another process sends it.
     """
     heard: list[int] = []
+    groups: list[int] = []
 
     def hear(number: int, frame: object) -> None:
         heard.append(number)
-        if number == signal.SIGTERM:
-            command.send_signal(number)
+        for group in groups:
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.killpg(group, number)
 
-    with (
-        interrupts.handled(hear),
-        subprocess.Popen(words, cwd=folder) as command,
-        interrupts.handled(hear, (signal.SIGTERM,)),
-    ):
-        status = command.wait()
+    command = [sys.executable, "-m", "admmbench", "study", *words]
+    environment = {**os.environ, **({CONFIG_FOLDER: str(config)} if config else {})}
+    with interrupts.handled(hear, (*interrupts.SIGNALS, signal.SIGTERM)):
+        study = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True)
+        groups.append(study.pid)
+        if heard:  # while it was started
+            hear(heard[-1], None)
+        status = study.wait()
     return interrupts.STATUS if heard or status < 0 else status
 
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from admmbench import datasets
+from admmbench.engine.rounds import AlgorithmError
 from admmbench.figures import Figure
 from admmbench.figures.drawing import draw
-from admmbench.jobs import fingerprint, seal
+from admmbench.files import digest, write
+from admmbench.files.core_yaml import dump_yaml
+from admmbench.files.installed import SNAKEFILE
+from admmbench.jobs import interrupts, job, seal
+from admmbench.jobs.checkpoint import InterruptedRunError
 from admmbench.jobs.progress import shown
-from admmbench.results.aggregate import join_runs, read
+from admmbench.results.aggregate import aggregate, read
 from admmbench.spec.fields import SEEDS
 from admmbench.study.address import LOG
-from admmbench.study.config import check_experiment
-from admmbench.validation import Count, checked
+from admmbench.study.config import CONFIG, check_experiment
+from admmbench.validation import Count, checked, expanded
+from admmbench.watch.study import run_turns
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 # Of results, which figures select and average over.
 _DIMENSIONS = ("algorithm", "epsilon", "seed", "round")
+# Overlay of the configuration of a sweep, after which its progress is called; digits of the name of its folder.
+_OVERLAY, _DIGITS = "sweep.yaml", 12
 
 
 def sweep(
@@ -47,8 +52,10 @@ def sweep(
 ) -> xr.Dataset:
     """Run methods on a data set at several budgets, and join the runs.
 
-    Runs that are there already are read. Files are where ``admmbench study`` in the same folder looks for them and
-    leaves its own, in ``results/runs`` and ``resources/datasets``.
+    Runs that are there already are read. A single run is made in this process, several as jobs of a study, whose
+    configuration is written to ``resources/sweeps``: Snakemake takes a few seconds to start. Files are where
+    ``admmbench study`` in the same folder looks for them and leaves its own, in ``results/runs`` and
+    ``resources/datasets``. What is stopped leaves checkpoints, from which the same call goes on.
 
     Parameters
     ----------
@@ -86,7 +93,10 @@ def sweep(
         If something is wrong; the message names the key.
     RuntimeError
         If runs failed: the message has what their logs say. The others are kept.
+    KeyboardInterrupt
+        If a signal stopped the runs, when the last of them has left its checkpoint.
     """
+    place = Path(os.path.normpath(expanded(folder)))
     several = isinstance(dataset, list | tuple) and all(
         isinstance(x, str | Mapping) for x in dataset
     )
@@ -98,7 +108,7 @@ def sweep(
         )
     if not several and datasets.are_arrays(dataset):
         table = datasets.find_module("table")
-        dataset = table.write_arrays(dataset, groups, Path(folder, "resources/tables"))
+        dataset = table.write_arrays(dataset, groups, place / "resources/tables")
     elif groups is not None:
         raise ValueError("groups: are for arrays; name the column of a table by its setting group")
     methods = [_method(each) for each in algorithms]
@@ -112,9 +122,8 @@ def sweep(
         for each in (dataset if several else [dataset])
     ]
     at_once = checked(Count, workers or os.cpu_count() or 1, "workers")
-    place = Path(folder)
     _make(experiments, place, at_once)
-    joined = [_joined(each, place) for each in experiments]
+    joined = [aggregate("sweep", each, place / "results/runs") for each in experiments]
     if not several:
         return joined[0]
     import xarray as xr
@@ -177,17 +186,61 @@ def _make(experiments: Sequence[Experiment], folder: Path, workers: int) -> None
         if runs and not _is_prepared(data, experiment.dataset):
             datasets.prepare(experiment.dataset, data, cache=folder / "resources")
         missing |= {_file(folder, run): (run, data) for run in runs}
-    if not missing:
-        return
-    failed = []
-    with shown("Sweep", "run") as progress, ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(_run, folder, run, data) for run, data in missing.values()]
-        progress(0, len(jobs))
-        for number, job in enumerate(as_completed(jobs), start=1):
-            failed += job.result()
-            progress(number, len(jobs))
-    if failed:
-        raise RuntimeError(f"{len(failed)} of {len(missing)} runs failed: {'; '.join(failed)}")
+    if len(missing) == 1:
+        # Snakemake takes longer to start than many a run.
+        ((run, data),) = missing.values()
+        _run_here(folder, run, data)
+    elif missing:
+        _run_study(experiments, [*missing], folder, workers)
+        failed = [
+            _failure(folder, run) for run, _ in missing.values() if not _is_there(folder, run)
+        ]
+        if failed:
+            raise RuntimeError(f"{len(failed)} of {len(missing)} runs failed: {'; '.join(failed)}")
+
+
+def _run_here(folder: Path, run: Run, data: Path) -> None:
+    """Make a run in this process."""
+    file, checkpoint = _file(folder, run), folder / "results/runs" / run.checkpoint
+    try:
+        with shown(_title(run)) as progress:
+            prepared = datasets.open_as(run.spec.dataset, data)
+            job.execute(run.spec, prepared, file, 1, progress=progress, checkpoint=checkpoint)
+    except InterruptedRunError as error:
+        raise interrupts.Interrupted(str(error)) from None
+    except AlgorithmError as error:
+        raise RuntimeError(f"1 of 1 runs failed: {_title(run)}: {error}") from error
+
+
+def _run_study(
+    experiments: Sequence[Experiment], missing: Sequence[Path], folder: Path, workers: int
+) -> None:
+    """Make runs as a study makes them, with a configuration of their own beside that of a study in this folder."""
+    names = [f"sweep_{number}" for number in range(len(experiments))]
+    # Runs that are timed one by one would be no runs that others share.
+    contents = [each.model_dump(mode="json", exclude={"figures", "timed"}) for each in experiments]
+    common = {
+        "results": str(folder / "results"),
+        "data": {"cache": str(folder / "resources")},
+        "threads": 1,
+        "checkpoint_minutes": job.checkpoint_minutes(),
+    }
+    # One of another sweep may be read at this moment.
+    config = folder / "resources/sweeps" / digest([common, *contents])[:_DIGITS]
+    for name, content in zip(names, contents, strict=True):
+        write(config / "experiments" / f"{name}.yaml", dump_yaml(content))
+    write(config / CONFIG.name, dump_yaml(common))
+    write(config / _OVERLAY, dump_yaml({"experiments": names}))
+    words = [str(config / _OVERLAY), *map(str, missing), "--snakefile", str(SNAKEFILE)]
+    # A file that is there was made by other code. Files of runs are whole or not there, so that two sweeps need no
+    # lock, which one that is killed would leave.
+    words += ["--force", "--nolock", "--cores", str(workers)]
+    if run_turns([words], config=config) == interrupts.STATUS:
+        raise interrupts.Interrupted("stopped; the same sweep goes on from there")
+
+
+def _title(run: Run) -> str:
+    return f"{run.label} at {run.spec.stated_budget:g}"
 
 
 def _file(folder: Path, run: Run) -> Path:
@@ -212,24 +265,8 @@ def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
     return True
 
 
-def _run(folder: Path, run: Run, data: Path) -> list[str]:
-    """Make a run by the command that a study makes it by; returns what its log says if it fails."""
-    runs, log = folder / "results/runs", folder / "results/runs" / run.address.file(LOG)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)  # a link is not followed
-    words = ["run", *run.spec.arguments(), "--data", str(data)]
-    words += ["--output", str(_file(folder, run)), "--checkpoint", str(runs / run.checkpoint)]
-    words += ["--fingerprint", fingerprint.of_run(run.spec)]
-    with log.open("w", encoding="utf-8") as stream:
-        done = subprocess.run(
-            [sys.executable, "-m", "admmbench", *words], stdout=stream, stderr=stream, check=False
-        )
-    if done.returncode == 0:
-        return []
-    said = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
-    return [f"{run.label} at {run.spec.stated_budget:g}: {said[0] if said else log}"]
-
-
-def _joined(experiment: Experiment, folder: Path) -> xr.Dataset:
-    traces = [(run, read(_file(folder, run), run)) for run in experiment.runs]
-    return join_runs("sweep", experiment, traces)
+def _failure(folder: Path, run: Run) -> str:
+    """Say which run failed, and what its log says last."""
+    log = folder / "results/runs" / run.address.file(LOG)
+    said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
+    return f"{_title(run)}: {said[-1] if said else 'it was not begun'}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from admmbench.cli import start
 from admmbench.cli.options import Command
@@ -24,22 +23,16 @@ def choose(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from admmbench.results.reference import TRIALS
-    from admmbench.tuning.settings import Chosen, Tuned, dump
+    from admmbench.tuning.choice import choose_settings
+    from admmbench.tuning.settings import Tuned, dump
     from admmbench.validation import checked
 
-    chosen = checked(Tuned, parse_yaml(options.kept or "{}", "--kept"), "--kept")
+    kept = checked(Tuned, parse_yaml(options.kept or "{}", "--kept"), "--kept")
     of = checked(list[tuple[str, float]], parse_yaml(options.of, "--of"), "--of")
     if len(of) != len(options.file):
         raise ValueError(f"--of: names {len(of)} searches, there are {len(options.file)} files")
-    trials = []
-    for file, (label, budget) in zip(options.file, of, strict=True):
-        found = read_sealed(file)
-        trials += [
-            {"method": label, "budget": budget, **each, "settings": json.dumps(each["settings"])}
-            for each in found.pop("trials", [])
-        ]
-        found = {key: found[key] for key in Chosen.model_fields if key in found}
-        chosen.setdefault(label, {})[budget] = checked(Chosen, found, str(file))
+    found = [(*each, read_sealed(file)) for each, file in zip(of, options.file, strict=True)]
+    chosen, trials = choose_settings(kept, found)
     write(options.output, dump(chosen))
     if options.trials:
         write(options.trials, pd.DataFrame(trials, columns=[*TRIALS]).to_csv(index=False))
