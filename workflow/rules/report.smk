@@ -60,6 +60,7 @@ rule report:
             for file in ("manifest", "figures")
         ],
         audits=[path for name in EXPERIMENTS for path in audit_files(name)],
+        partitions=shown_partitions,
     output:
         report(
             REPORT,
@@ -82,13 +83,14 @@ rule report:
         ),
         kept=KEPT,
         study=ARGUMENTS,
+        partitions=partition_file(""),
         fingerprint=fingerprint.of_page(
             "admmbench.report.rendering",
             "admmbench.report.contents",
             "admmbench.claims.judge",
         ),
     shell:
-        "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.study:q} --partitions {params.partitions:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule overview:

@@ -13,7 +13,7 @@ from admmbench.figures import drawing
 from admmbench.figures.base import FORMATS
 from admmbench.files import read_checked, read_sealed
 from admmbench.jobs import seal
-from admmbench.report.data import Missing, Reason, collected
+from admmbench.report.data import Missing, Reason, collected, grouped
 from admmbench.report.rendering import Section
 from admmbench.results.aggregate import join_runs, read
 from admmbench.study.address import LOG
@@ -35,7 +35,7 @@ Gathered = tuple[Section | None, list[Missing]]
 """An experiment as far as it is there, None if none of its runs is; and what is missing of it."""
 
 
-def gather(folder: Path, page: Path) -> Gathered:
+def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered:
     """Take a complete experiment from its folder; a figure that is not there is drawn when the report is made.
 
     Parameters
@@ -44,6 +44,8 @@ def gather(folder: Path, page: Path) -> Gathered:
         Of the experiment.
     page
         Where the report is written: its links to files of figures go from there.
+    partitions
+        Folder of partitions, of which those of the experiment are taken that are there.
 
     Raises
     ------
@@ -65,11 +67,12 @@ def gather(folder: Path, page: Path) -> Gathered:
         }
         for name, path in paths.items()
     }
-    return (Section(results, experiment, drawings, links, looks, audits), [])
+    parts = _partitions(experiment, partitions)
+    return (Section(results, experiment, drawings, links, looks, audits, parts), [])
 
 
-def gather_what_exists(folder: Path) -> Gathered:
-    """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these."""
+def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered:
+    """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these; see `gather`."""
     try:
         name, experiment, looks = read_drawn_experiment(folder)
     except ConfigError as error:
@@ -114,7 +117,21 @@ def gather_what_exists(folder: Path) -> Gathered:
             missing.append(Missing(experiment.title, "audit", why, _named([run]), said))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
-    return (Section(results, experiment, drawings, {}, looks, audits), missing)
+    parts = _partitions(experiment, partitions)
+    return (Section(results, experiment, drawings, {}, looks, audits, parts), missing)
+
+
+def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dataset]]:
+    """Read the partitions of an experiment's seeds that are there, all files of one together."""
+    if folder is None:
+        return []
+    files = dict.fromkeys(path for run in experiment.runs for path in run.partitions)
+    found = [seal.read(folder / path) for path in files if (folder / path).exists()]
+    seeds = [seed for run in experiment.runs for seed in run.spec.seeds]
+    found = [
+        each.isel(seed=each["seed"].isin(seeds)) if "seed" in each.dims else each for each in found
+    ]
+    return [*grouped(found, lambda each: each.attrs["scheme"]).values()]
 
 
 def _audit(folder: Path, name: str) -> Audit:

@@ -41,7 +41,7 @@ class Data(Strict):
     mirror: Folder | None = None
     """Folder with source files, looked up before the network (ADMMBENCH_MIRROR)."""
     cache: Folder = "resources"
-    """Folder for downloads and prepared data."""
+    """Folder for downloads, prepared data and partitions."""
 
 
 class Config(Strict):
@@ -115,6 +115,12 @@ class Study(Strict):
     def datasets(self) -> dict[str, str | dict[str, Any]]:
         """Return the data sets that the experiments need, by folder name."""
         return {each.dataset_folder: each.dataset for each in self.experiments.values()}
+
+    @cached_property
+    def partitions(self) -> dict[str, Run]:
+        """Return the files of partitions that runs read, each with one of these runs."""
+        runs = (run for experiment in self.experiments.values() for run in experiment.runs)
+        return {path: run for run in runs for path in run.partitions}
 
 
 CONFIG = OWN / "config.yaml"
