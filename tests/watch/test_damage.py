@@ -148,7 +148,7 @@ def test_data_that_cannot_be_prepared_stay_and_the_study_goes_on(error, monkeypa
 
 def test_partitions_are_drawn_again_where_they_are_damaged():
     """Not by a job, as all runs that read them would be made again."""
-    drawn = []
+    drawn = list[str]()
     made = {name: partial(drawn.append, name) for name in ("a.html", "b.html", "none.html")}
     altered(Path("b.html"))
     workflow = snakemake()

@@ -60,9 +60,9 @@ def with_partitions(runs, result):
     A result that is there keeps the input that it was made of: before there were files of partitions, runs drew them.
     """
     files = dict.fromkeys(map(partition_file, chain(*(run.partitions for run in runs))))
-    made_of = files
-    if Path(result).exists():
-        made_of = workflow.persistence.input(IOFile(result)) or ()
+    made_of = workflow.persistence.input(IOFile(result))
+    if made_of is None:  # it was never made, or nobody knows how
+        made_of = () if Path(result).exists() else files
     kept = [ancient(path) for path in files if path in made_of]
     return [prepared(runs[0].spec.dataset), *kept]
 

@@ -83,14 +83,13 @@ rule report:
         ),
         kept=KEPT,
         study=ARGUMENTS,
-        partitions=partition_file(""),
         fingerprint=fingerprint.of_page(
             "admmbench.report.rendering",
             "admmbench.report.contents",
             "admmbench.claims.judge",
         ),
     shell:
-        "admmbench report {params.study:q} --partitions {params.partitions:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule overview:

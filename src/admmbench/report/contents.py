@@ -117,7 +117,11 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
             missing.append(Missing(experiment.title, "audit", why, _named([run]), said))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
-    parts = _partitions(experiment, partitions)
+    try:
+        parts = _partitions(experiment, partitions)
+    except seal.StaleResultError as error:
+        parts = []
+        missing.append(Missing(experiment.title, "file", "said", "partitions", str(error)))
     return (Section(results, experiment, drawings, {}, looks, audits, parts), missing)
 
 
@@ -157,11 +161,17 @@ def _named(runs: Iterable[Run]) -> list[tuple[str, list[float]]]:
 
 
 def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> Why:
-    """Why a run is missing: what its log says, or that of the data set that it waits for."""
-    prepared = _said(folder.parent / "logs/prepare" / f"{experiment.dataset_folder}.log")
+    """Why a run is missing: what its log says, or that of the data set or the partition that it waits for."""
+    logs = folder.parent / "logs"
+    prepared = _said(logs / "prepare" / f"{experiment.dataset_folder}.log")
     runs = experiment.runs_folder(folder)
     log = folder / "logs/time.log" if experiment.timed else runs / run.address.file(LOG)
-    return ("no_data", prepared) if prepared and not log.exists() else _why(log)
+    if log.exists():
+        return _why(log)
+    if prepared:
+        return ("no_data", prepared)
+    drawn = ((logs / "partition" / path).with_suffix(".log") for path in run.partitions)
+    return _why(next(filter(_said, drawn), log))
 
 
 def _why(log: Path) -> Why:
