@@ -139,6 +139,7 @@ CHANGES = {
         edit("report/templates/report.css", "nav h2", "nav  h2"),
     ),
     "a claim": ({"report", "overview"}, append_to_a_claim),
+    "partitions removed": ({"report", "overview"}, remove_partitions),
     "another partition": (
         runs(agents=4) | STUDY_RESULTS | {"partition"},
         configure(agents=4),
@@ -157,7 +158,7 @@ NOTHING = {
         "engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1  # next"
     ),
     "prepared data removed": remove_data,
-    "partitions removed": remove_partitions,
+    "what writes and reads partitions": edit("jobs/partitions.py", "-1, -2", "-1, -3"),
     "another package": upgrade("seaborn"),
     "times of all files": new_times,
 }
@@ -215,13 +216,6 @@ def test_results_from_before_partitions_had_files_stay(project):
     assert project.planned_jobs("results") == set()
     project.configure(epsilon=[0.5, 1])
     assert project.planned() == runs(epsilon=[1])
-    assert "partition" in project.planned_jobs()
-
-
-def test_partitions_that_are_drawn_by_other_code_renew_no_run(project):
-    """A docstring apart, what draws is the same for the runs: they do not reach the module that writes files."""
-    project.edit("jobs/partitions.py", "NOBODY, TESTS = -1, -2", "NOBODY, TESTS = -1, -3")
-    assert project.planned() == set()
     assert "partition" in project.planned_jobs()
 
 

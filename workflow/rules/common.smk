@@ -55,16 +55,19 @@ def run_files(experiment):
 
 
 def with_partitions(runs, result):
-    """Prepared data of some runs, and their partitions, of which each age is right.
+    """Prepared data of some runs, and their partitions.
 
-    A result that is there keeps the input that it was made of: before there were files of partitions, runs drew them.
+    Partitions are not `ancient`: Snakemake would then look for no other reason of runs whose partition is drawn again. A
+    result that is there keeps the input that it was made of: before there were files of partitions, runs drew them.
     """
     files = dict.fromkeys(map(partition_file, chain(*(run.partitions for run in runs))))
     made_of = workflow.persistence.input(IOFile(result))
     if made_of is None:  # it was never made, or nobody knows how
         made_of = () if Path(result).exists() else files
-    kept = [ancient(path) for path in files if path in made_of]
-    return [prepared(runs[0].spec.dataset), *kept]
+    return [
+        prepared(runs[0].spec.dataset),
+        *(path for path in files if path in made_of),
+    ]
 
 
 def data_of_run(folder, wildcards):
@@ -83,10 +86,9 @@ def shown_partitions(wildcards):
 
     If one that was removed were made again, so would be all runs that read it.
     """
-    files = map(partition_file, STUDY.partitions)
     return [
-        ancient(path)
-        for path in files
+        path
+        for path in map(partition_file, STUDY.partitions)
         if Path(path).exists() or workflow.persistence.input(IOFile(path)) is None
     ]
 
@@ -105,11 +107,13 @@ def shared_out(wildcards):
 
 
 def draw_again(path):
-    """Draw partitions again, from the prepared data."""
-    run = STUDY.partitions[path]
+    """Draw partitions again, from the prepared data; the file is for Snakemake as old as before."""
+    run, file = STUDY.partitions[path], Path(partition_file(path))
+    made = file.stat().st_mtime_ns
     data = open_as(run.spec.dataset, prepared(run.spec.dataset))
     drawn = partitions.draw(run.spec.scheme, data, run.partitions[path])
-    job.write(drawn, Path(partition_file(path)))
+    job.write(drawn, file)
+    os.utime(file, ns=(made, made))
 
 
 def families(experiment):
