@@ -60,6 +60,13 @@ def test_audits_that_none_asks_for(folder):
     assert found() == sorted(files[2:])
 
 
+def test_partitions_that_no_run_reads(folder):
+    (asked,) = config.read().partitions
+    others = ["digits/iid-0123abcd.nc", "digits/by_writer-0123abcd+seeds=10-19.nc"]
+    make(folder, *(f"resources/partitions/{path}" for path in (asked, *others, "digits/own.nc")))
+    assert found() == sorted(f"resources/partitions/{path}" for path in others)
+
+
 def test_runs_for_totals_are_known_too(folder):
     make(folder, *run_files("total=2+seeds=0-1"))
     assert found() == sorted(run_files("total=2+seeds=0-1"))

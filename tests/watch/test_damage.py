@@ -2,6 +2,7 @@
 
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -143,6 +144,19 @@ def test_data_that_cannot_be_prepared_stay_and_the_study_goes_on(error, monkeypa
     assert (folder / "dataset.json").exists()
     assert caplog.messages[-1].endswith(f"and jobs that read it fail: {error}")
     assert [each.name for each in folder.parent.iterdir()] == ["digits"]
+
+
+def test_partitions_are_drawn_again_where_they_are_damaged():
+    """Not by a job, as all runs that read them would be made again."""
+    drawn = list[str]()
+    made = {name: partial(drawn.append, name) for name in ("a.html", "b.html", "none.html")}
+    altered(Path("b.html"))
+    workflow = snakemake()
+    damage.make_again(snakemake(dryrun=True), [], {}, "cache", made)
+    assert not drawn
+    damage.make_again(workflow, [], {}, "cache", made)
+    assert drawn == ["b.html"]
+    assert not workflow.dag.forcefiles
 
 
 def test_nothing_is_replaced_while_another_snakemake_has_the_folder():

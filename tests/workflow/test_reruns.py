@@ -1,5 +1,6 @@
 """What is made again after which change: the table of docs/reproducing.md, through Snakemake."""
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.workflow.project import RUNS, STUDY, assert_same, runs
+from tests.workflow.project import RUNS, STUDY, assert_same, kill, runs, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +56,10 @@ def upgrade(package):
     return change
 
 
+def remove_partitions(project):
+    shutil.rmtree(project.folder / "resources/partitions")
+
+
 def remove_data(project):
     shutil.rmtree(project.folder / "resources/datasets")
 
@@ -74,7 +79,7 @@ CHANGES = {
         OBJP | RESULTS,
         edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"),
     ),
-    "the engine": (RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
+    "the engine": (RUNS | RESULTS | {"partition"}, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
     "a parameter of a method": (
         runs(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}]) | STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),
@@ -102,11 +107,11 @@ CHANGES = {
         ),
     ),
     "reading the data": (
-        RUNS | RESULTS | {"prepare"},
+        RUNS | RESULTS | {"prepare", "partition"},
         edit("datasets/digits.py", "/ 16", "/ 17"),
     ),
     "prepared data removed, another epsilon": (
-        runs(epsilon=[0.5, 1]) | STUDY_RESULTS | {"prepare"},
+        runs(epsilon=[0.5, 1]) | STUDY_RESULTS | {"prepare", "partition"},
         lambda project: (remove_data(project), project.configure(epsilon=[0.5, 1])),
     ),
     "a label": (
@@ -134,7 +139,12 @@ CHANGES = {
         edit("report/templates/report.css", "nav h2", "nav  h2"),
     ),
     "a claim": ({"report", "overview"}, append_to_a_claim),
-    "a numerical package": (RUNS | RESULTS, upgrade("numpy")),
+    "partitions removed": ({"report", "overview"}, remove_partitions),
+    "another partition": (
+        runs(agents=4) | STUDY_RESULTS | {"partition"},
+        configure(agents=4),
+    ),
+    "a numerical package": (RUNS | RESULTS | {"partition"}, upgrade("numpy")),
 }
 # What changes nothing.
 NOTHING = {
@@ -148,6 +158,7 @@ NOTHING = {
         "engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1  # next"
     ),
     "prepared data removed": remove_data,
+    "what writes and reads partitions": edit("jobs/partitions.py", "-1, -2", "-1, -3"),
     "another package": upgrade("seaborn"),
     "times of all files": new_times,
 }
@@ -184,6 +195,55 @@ def test_nothing_is_made_again(project):
     """All at once, as every dry run takes seconds."""
     for change in NOTHING.values():
         change(project)
+    assert project.planned_jobs() == set()
+
+
+def partitions_of(project):
+    folder = project.folder / "resources/partitions"
+    return {path.name: path.read_bytes() for path in folder.rglob("*.nc")}
+
+
+def test_results_from_before_partitions_had_files_stay(project):
+    """Snakemake recorded that they were made of the data alone."""
+    project.run("--", "results")
+    remove_partitions(project)
+    for path in (project.folder / ".snakemake/metadata").iterdir():
+        record = json.loads(path.read_text())
+        if "partitions/" in str(record["input"]):
+            record["input"] = [name for name in record["input"] if "partitions/" not in name]
+            path.write_text(json.dumps(record))
+    assert project.planned() == set()
+    assert project.planned_jobs("results") == set()
+    project.configure(epsilon=[0.5, 1])
+    assert project.planned() == runs(epsilon=[1])
+    assert "partition" in project.planned_jobs()
+
+
+def test_a_killed_partition_is_drawn_by_the_next_call(project):
+    before = partitions_of(project)
+    project.configure(
+        agents={"scheme": "iid", "agents": 3, "shuffle": True}, seeds=11, seed_blocks=None
+    )
+    logs = project.folder / "results/logs/partition"
+    started = project.start("--", "results")
+    wait_for(lambda: [*logs.rglob("iid-*+seeds=*.log")])
+    kill(started)
+    assert len(partitions_of(project)) < len(before) + 2
+    project.run("--unlock")
+    project.run("--", "results")
+    drawn = partitions_of(project)
+    assert len(drawn) == len(before) + 2
+    assert drawn.items() >= before.items()
+    assert project.planned_jobs("results") == set()
+
+
+def test_a_damaged_partition_is_drawn_again_and_no_run_is_made(project):
+    before = partitions_of(project)
+    (path,) = (project.folder / "resources/partitions").rglob("*.nc")
+    path.write_bytes(path.read_bytes()[:-9])
+    assert f"{path.name} is incomplete" in project.run("--dry-run")
+    project.run()
+    assert partitions_of(project) == before
     assert project.planned_jobs() == set()
 
 

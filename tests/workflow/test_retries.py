@@ -49,5 +49,6 @@ def test_every_rule_asks_for_twice_and_three_times_its_memory_and_time(tmp_path)
             }
         rules |= set(first)
     assert rules == {
-        *("prepare", "tune", "choose", "run", "time", "audit", "aggregate", "figures", "report")
+        *("prepare", "partition", "tune", "choose", "run", "time", "audit"),
+        *("aggregate", "figures", "report"),
     }

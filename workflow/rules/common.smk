@@ -1,6 +1,7 @@
 """Functions of the study that the rules call."""
 
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 from admmbench.audit.settings import (
@@ -10,10 +11,11 @@ from admmbench.audit.settings import (
     tape_bytes,
 )
 from admmbench.figures.base import FORMATS, SEALED
+from admmbench.datasets import open_as
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.device import chosen
-from admmbench.jobs import fingerprint
+from admmbench.jobs import fingerprint, job, partitions
 from admmbench.forecast.cost import JobResources, estimate
 from admmbench.watch.damage import found_damaged, make_again
 from admmbench.study.address import (
@@ -23,7 +25,7 @@ from admmbench.study.address import (
     dataset_folder,
     rule_name,
 )
-from snakemake.io import sourcecache_entry
+from snakemake.io import IOFile, sourcecache_entry
 
 
 def each_attempt(amount):
@@ -50,6 +52,68 @@ def run_files(experiment):
     """Results of runs that are joined into those of an experiment."""
     folder = STUDY.runs_folder(experiment)
     return [f"{folder}/{run.path}" for run in STUDY.experiments[experiment].runs]
+
+
+def with_partitions(runs, result):
+    """Prepared data of some runs, and their partitions.
+
+    Partitions are not `ancient`: Snakemake would then look for no other reason of runs whose partition is drawn again. A
+    result that is there keeps the input that it was made of: before there were files of partitions, runs drew them.
+    """
+    files = dict.fromkeys(map(partition_file, chain(*(run.partitions for run in runs))))
+    made_of = workflow.persistence.input(IOFile(result))
+    if made_of is None:  # it was never made, or nobody knows how
+        made_of = () if Path(result).exists() else files
+    return [
+        prepared(runs[0].spec.dataset),
+        *(path for path in files if path in made_of),
+    ]
+
+
+def data_of_run(folder, wildcards):
+    """Input of a run in a folder of runs."""
+    run = STUDY.shared[folder][wildcards.point]
+    return with_partitions([run], f"{RESULTS}/runs/{run.path}")
+
+
+def data_of_timed_runs(experiment, wildcards):
+    """Input of all runs of an experiment."""
+    return with_partitions(STUDY.experiments[experiment].runs, run_files(experiment)[0])
+
+
+def shown_partitions(wildcards):
+    """Partitions that the report counts: those that are there, and those that nobody made yet.
+
+    If one that was removed were made again, so would be all runs that read it.
+    """
+    return [
+        path
+        for path in map(partition_file, STUDY.partitions)
+        if Path(path).exists() or workflow.persistence.input(IOFile(path)) is None
+    ]
+
+
+def partition_file(path):
+    """File of partitions; its path below the folder of all partitions is given."""
+    return f"{RESOURCES}/partitions/{path}"
+
+
+def shared_out(wildcards):
+    """Scheme and seeds of a file of partitions."""
+    path = f"{wildcards.dataset}/{wildcards.partition}.nc"
+    run = STUDY.partitions[path]
+    seeds = run.partitions[path]
+    return run.spec.scheme, f"{seeds[0]}-{seeds[-1]}"
+
+
+def draw_again(path):
+    """Draw partitions again, from the prepared data; the file is for Snakemake as old as before."""
+    run, file = STUDY.partitions[path], Path(partition_file(path))
+    made = file.stat().st_mtime_ns
+    data = open_as(run.spec.dataset, prepared(run.spec.dataset))
+    drawn = partitions.draw(run.spec.scheme, data, run.partitions[path])
+    job.write(drawn, file)
+    os.utime(file, ns=(made, made))
 
 
 def families(experiment):
@@ -147,7 +211,9 @@ def joined_runs(wildcards):
 def renew_damaged():
     """Have the damaged files of the study made again, as far as the targets need them."""
     if workflow.is_main_process:
-        make_again(workflow, checked_files(), prepared_data(), RESOURCES)
+        make_again(
+            workflow, checked_files(), prepared_data(), RESOURCES, drawn_partitions()
+        )
 
 
 def chosen_settings(wildcards):
@@ -174,6 +240,13 @@ def checked_files():
 def prepared_data():
     """Data sets by the folders that they are prepared in."""
     return {prepared(dataset): dataset for dataset in STUDY.datasets.values()}
+
+
+def drawn_partitions():
+    """Files of partitions, each with what draws it again."""
+    return {
+        partition_file(path): partial(draw_again, path) for path in STUDY.partitions
+    }
 
 
 @cache

@@ -24,3 +24,27 @@ rule prepare:
         # What the environment says is not of the results: it is no parameter.
         'admmbench prepare {params.dataset:q} --cache "${{ADMMBENCH_CACHE:-{params.downloads}}}"'
         " --output {output:q} > {log:q} 2>&1"
+
+
+rule partition:
+    """Draw which rows or columns of a data set each agent has, for ten seeds; all runs on it read the same file."""
+    input:
+        data=f"{RESOURCES}/datasets/{{dataset}}",
+    output:
+        f"{RESOURCES}/partitions/{{dataset}}/{{partition}}.nc",
+    log:
+        f"{RESULTS}/logs/partition/{{dataset}}/{{partition}}.log",
+    conda:
+        "../envs/environment.yaml"
+    resources:
+        mem_mb=each_attempt(2000),
+        runtime=each_attempt(30),
+    params:
+        dataset=lambda wildcards: inline_yaml(STUDY.datasets[wildcards.dataset]),
+        # Functions, as Snakemake would look for wildcards in the braces of a text.
+        agents=lambda wildcards: inline_yaml(shared_out(wildcards)[0].model_dump()),
+        seeds=lambda wildcards: shared_out(wildcards)[1],
+        fingerprint=partitions.code(),
+    shell:
+        "python -m admmbench.cli.jobs.partition {params.dataset:q} --data {input.data:q}"
+        " --agents {params.agents:q} --seeds {params.seeds} --output {output:q} > {log:q} 2>&1"

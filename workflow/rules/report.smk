@@ -60,6 +60,7 @@ rule report:
             for file in ("manifest", "figures")
         ],
         audits=[path for name in EXPERIMENTS for path in audit_files(name)],
+        partitions=shown_partitions,
     output:
         report(
             REPORT,

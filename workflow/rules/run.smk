@@ -9,7 +9,7 @@ for folder, runs in STUDY.shared.items():
         name:
             rule_name("run", folder)
         input:
-            data=prepared(example.spec.dataset),
+            data=partial(data_of_run, folder),
         output:
             f"{RESULTS}/runs/{folder}/{RESULT}",
         log:
@@ -49,7 +49,7 @@ for experiment in EXPERIMENTS:
         name:
             rule_name("time", experiment)
         input:
-            data=prepared(STUDY.experiments[experiment].dataset),
+            data=partial(data_of_timed_runs, experiment),
             # New labels do not change the measured times; settings that do are part of the names of the outputs.
             manifest=ancient(f"{RESULTS}/{experiment}/manifest.json"),
         output:

@@ -144,11 +144,11 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     return checked(RunSpec, parse_words(options.settings), "")
 
 
-def dataset(options: argparse.Namespace, spec: RunSpec) -> Dataset:
-    """Open the prepared data that ``--data`` names, or else load the data set of a run."""
+def dataset(spec: RunSpec, prepared: Path | None = None) -> Dataset:
+    """Open the prepared data set of a run, or else load it."""
     from admmbench.datasets import load_dataset, open_as
 
-    return open_as(spec.dataset, options.data) if options.data else load_dataset(spec.dataset)
+    return open_as(spec.dataset, prepared) if prepared else load_dataset(spec.dataset)
 
 
 def wide_console() -> Console:

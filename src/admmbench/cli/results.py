@@ -76,6 +76,7 @@ def _report(options: argparse.Namespace) -> None:
 
     FOLDER ...            folders of its experiments
     --configuration TEXT  name of this study on the page
+    --partitions FOLDER   folder of partitions, whose counts the page shows
     --keep-what-exists    of a study that failed: join the runs that are there, and say what is
                           missing and why
     --output FILE         HTML file to write (required)
@@ -85,9 +86,9 @@ def _report(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 
     if options.keep_what_exists:
-        gathered = [gather_what_exists(folder) for folder in options.folder]
+        gathered = [gather_what_exists(folder, options.partitions) for folder in options.folder]
     else:
-        gathered = [gather(folder, options.output) for folder in options.folder]
+        gathered = [gather(folder, options.output, options.partitions) for folder in options.folder]
     sections = [section for section, _ in gathered if section]
     names = [section.name for section in sections]
     if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -53,18 +53,20 @@ def _run(options: argparse.Namespace) -> None:
       admmbench run dataset=digits algorithm=objp seeds=0-9 params='{local_updates: 10}' --output run.nc
 
     KEY=VALUE ...        arguments of admmbench.simulate, values in YAML
-    --data FOLDER        prepared data set (default: load it)
+    --data FOLDER ...    prepared data set (default: load it), and files with the partition of the
+                         run (default: draw it)
     --output FILE        netCDF file to write (required)
     --threads N          threads to use (default: 1)
     --device {cpu,cuda}  what computes: a processor (default), or a GPU
     --fingerprint TEXT   of the code; other code is refused
     --checkpoint FILE    file that keeps the state; a rerun continues from it
     """
-    from admmbench.jobs import job, seal
+    from admmbench.jobs import job, partitions, seal
     from admmbench.jobs.progress import shown
 
     spec = run_spec(options)
-    data = dataset(options, spec)
+    data = dataset(spec, *options.data[:1])
+    spec = partitions.partitioned(spec, data, options.data[1:])
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title) as progress:
 
@@ -186,7 +188,7 @@ def _audit(options: argparse.Namespace) -> int:
 
     spec = run_spec(options)
     settings = checked(AuditSettings, parse_yaml(options.audit or "{}", "--audit"), "audit")
-    data = dataset(options, spec)
+    data = dataset(spec, options.data)
     collect_garbage()
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
         found = audit(spec, data, settings, progress)

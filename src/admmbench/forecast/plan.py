@@ -91,6 +91,7 @@ def plan(study: Study, speeds: Speeds) -> pd.DataFrame:
         numbers = sum(_numbers(run) for run in experiment.runs)
         jobs.append({"experiment": name, "jobs": _BESIDES, "disk": numbers})
     jobs += [{"experiment": "", **_of_data(each)} for each in study.datasets.values()]
+    jobs += [{"experiment": "", "jobs": 1, "disk": _FILE} for _ in study.partitions]
     costs = pd.DataFrame(jobs, columns=["experiment", *_JOINED]).fillna(0.0)
     costs = costs.groupby("experiment").agg(_JOINED).loc[[*study.experiments, ""]]
     total = costs.agg(_JOINED)

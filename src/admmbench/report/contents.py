@@ -13,7 +13,7 @@ from admmbench.figures import drawing
 from admmbench.figures.base import FORMATS
 from admmbench.files import read_checked, read_sealed
 from admmbench.jobs import seal
-from admmbench.report.data import Missing, Reason, collected
+from admmbench.report.data import Missing, Reason, collected, grouped
 from admmbench.report.rendering import Section
 from admmbench.results.aggregate import join_runs, read
 from admmbench.study.address import LOG
@@ -35,7 +35,7 @@ Gathered = tuple[Section | None, list[Missing]]
 """An experiment as far as it is there, None if none of its runs is; and what is missing of it."""
 
 
-def gather(folder: Path, page: Path) -> Gathered:
+def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered:
     """Take a complete experiment from its folder; a figure that is not there is drawn when the report is made.
 
     Parameters
@@ -44,6 +44,8 @@ def gather(folder: Path, page: Path) -> Gathered:
         Of the experiment.
     page
         Where the report is written: its links to files of figures go from there.
+    partitions
+        Folder of partitions, of which those of the experiment are taken that are there.
 
     Raises
     ------
@@ -65,12 +67,13 @@ def gather(folder: Path, page: Path) -> Gathered:
         }
         for name, path in paths.items()
     }
+    parts = _partitions(experiment, partitions)
     missing = list(_missing_data(experiment))
-    return (Section(results, experiment, drawings, links, looks, audits), missing)
+    return (Section(results, experiment, drawings, links, looks, audits, parts), missing)
 
 
-def gather_what_exists(folder: Path) -> Gathered:
-    """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these."""
+def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered:
+    """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these; see `gather`."""
     try:
         name, experiment, looks = read_drawn_experiment(folder)
     except ConfigError as error:
@@ -115,7 +118,25 @@ def gather_what_exists(folder: Path) -> Gathered:
             missing.append(Missing(experiment.title, "audit", why, _named([run]), said))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
-    return (Section(results, experiment, drawings, {}, looks, audits), missing)
+    try:
+        parts = _partitions(experiment, partitions)
+    except seal.StaleResultError as error:
+        parts = []
+        missing.append(Missing(experiment.title, "file", "said", "partitions", str(error)))
+    return (Section(results, experiment, drawings, {}, looks, audits, parts), missing)
+
+
+def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dataset]]:
+    """Read the partitions of an experiment's seeds that are there, all files of one together."""
+    if folder is None:
+        return []
+    files = dict.fromkeys(path for run in experiment.runs for path in run.partitions)
+    found = [seal.read(folder / path) for path in files if (folder / path).exists()]
+    seeds = [seed for run in experiment.runs for seed in run.spec.seeds]
+    found = [
+        each.isel(seed=each["seed"].isin(seeds)) if "seed" in each.dims else each for each in found
+    ]
+    return [*grouped(found, lambda each: each.attrs["scheme"]).values()]
 
 
 def _audit(folder: Path, name: str) -> Audit:
@@ -147,11 +168,17 @@ def _named(runs: Iterable[Run]) -> list[tuple[str, list[float]]]:
 
 
 def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> Why:
-    """Why a run is missing: what its log says, or that of the data set that it waits for."""
-    prepared = _said(folder.parent / "logs/prepare" / f"{experiment.dataset_folder}.log")
+    """Why a run is missing: what its log says, or that of the data set or the partition that it waits for."""
+    logs = folder.parent / "logs"
+    prepared = _said(logs / "prepare" / f"{experiment.dataset_folder}.log")
     runs = experiment.runs_folder(folder)
     log = folder / "logs/time.log" if experiment.timed else runs / run.address.file(LOG)
-    return ("no_data", prepared) if prepared and not log.exists() else _why(log)
+    if log.exists():
+        return _why(log)
+    if prepared:
+        return ("no_data", prepared)
+    drawn = ((logs / "partition" / path).with_suffix(".log") for path in run.partitions)
+    return _why(next(filter(_said, drawn), log))
 
 
 def _why(log: Path) -> Why:

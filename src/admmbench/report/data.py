@@ -314,6 +314,20 @@ class Conditions(NamedTuple):
     """The units of privacy of the methods: ``record``, ``agent``."""
 
 
+class AgentCounts(NamedTuple):
+    """Numbers of records, or of columns, of the agents of a partition."""
+
+    partition: Any
+    """The scheme."""
+    counted: Literal["record", "column"]
+    seeds: int
+    """How many partitions were drawn, 1 where all seeds have the same."""
+    spread: tuple[int, float, int]
+    """The fewest, the median and the most of an agent, over all seeds."""
+    classes: tuple[int, float, int] | None
+    """Likewise how many classes the records of an agent are of; None where there are no classes."""
+
+
 class Spread(NamedTuple):
     """Seeds of a mean in a table, and what is shown beside it."""
 

@@ -52,6 +52,8 @@ class Section:
     """Of its methods, by label, as its study decided them; those that it lacks are decided for this page."""
     audits: Sequence[tuple[Run, Audit]] = ()
     """Runs that were attacked, and what came out."""
+    partitions: Sequence[Sequence[xr.Dataset]] = ()
+    """Files of each of its partitions, as far as they are there."""
     kept: xr.Dataset | None = None
     """Results of the experiment that are kept with the project; None if there are none."""
 
@@ -179,6 +181,10 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "attrs": attrs,
         "experiment": section.experiment,
         "conditions": tables.conditions(results),
+        "agents": [
+            (tables.agent_counts(files), tables.agent_classes(files))
+            for files in section.partitions
+        ],
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
         "marks": reference.outdated(results),

@@ -14,7 +14,15 @@ from admmbench.figures import wording
 from admmbench.figures.wording import given, number, stated
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS
-from admmbench.report.data import Budgets, Conditions, Protected, Spread, Value, collected
+from admmbench.report.data import (
+    AgentCounts,
+    Budgets,
+    Conditions,
+    Protected,
+    Spread,
+    Value,
+    collected,
+)
 from admmbench.report.differences import HEADS
 from admmbench.report.environment import words
 from admmbench.results import statistics
@@ -26,6 +34,9 @@ if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
+
+# Agents times classes beyond which a page shows no table of their records.
+_MOST_COUNTS = 200
 
 
 class Cell(NamedTuple):
@@ -71,6 +82,41 @@ def conditions(results: xr.Dataset) -> Conditions:
         # A method may have neighbours of its own.
         [unit for unit in ("record", "agent") if unit in results["unit"].values],
     )
+
+
+def agent_counts(files: Sequence[xr.Dataset]) -> AgentCounts:
+    """Return how many records or columns agents have, from the files of one partition."""
+    drawn = "seed" in files[0].dims
+    counts = xr.concat([each["counts"] for each in files], "seed") if drawn else files[0]["counts"]
+    classes = None
+    if "class" in counts.dims:
+        classes = _spread((counts > 0).sum("class"))
+        counts = counts.sum("class")
+    return AgentCounts(
+        json.loads(files[0].attrs["scheme"]),
+        "record" if "row" in files[0].dims else "column",
+        counts.sizes.get("seed", 1),
+        _spread(counts),
+        classes,
+    )
+
+
+def agent_classes(files: Sequence[xr.Dataset]) -> Table | None:
+    """Return the records of each agent by class, at the first seed; None where they are too many for a table."""
+    counts = files[0]["counts"]
+    counts = counts.isel(seed=0) if "seed" in counts.dims else counts
+    if "class" not in counts.dims or counts.size > _MOST_COUNTS:
+        return None
+    names = [str(name) for name in counts["class"].values]
+    rows: list[list[str | Cell]] = [
+        [str(agent), *map(str, own), str(sum(own))]
+        for agent, own in enumerate(counts.transpose("agent", "class").values.tolist())
+    ]
+    return Table(["agent", *names, "all"], [*names, "all"], rows)
+
+
+def _spread(counts: xr.DataArray) -> tuple[int, float, int]:
+    return int(counts.min()), float(counts.median()), int(counts.max())
 
 
 def budget(results: xr.Dataset) -> str:

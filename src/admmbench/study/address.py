@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ RESULT, LOG, BENCHMARK, CHECKPOINT = (
     "benchmarks/{point}.tsv",
     "checkpoints/{point}",
 )
+# Seeds whose partitions are in one file.
+_SEEDS_OF_A_FILE = 10
 # Settings of how many rounds are made and evaluated, and for how long at most: they have digits of their own.
 _EXTENT = ("rounds", "evaluate_every", "time_limit")
 _SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
@@ -32,6 +35,8 @@ _FILE = re.compile(
     r"[^/]+/[^/]+-[0-9a-f]{12}/(|logs/|benchmarks/|checkpoints/)"
     r"(epsilon|total)=([0-9.e+-]+|inf)\+seeds=[0-9]+-[0-9]+(|\.nc|\.log|\.tsv)"
 )
+
+_FILE_OF_PARTITIONS = re.compile(r"[a-z_]+-[0-9a-f]{8}(\+seeds=[0-9]+-[0-9]+)?\.nc")
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,31 @@ def files_of_runs(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def files_of_partitions(folder: Path) -> Iterator[Path]:
+    """List the files in the folder of all partitions whose names are those of partitions."""
+    return (path for path in folder.glob("*/*") if _FILE_OF_PARTITIONS.fullmatch(path.name))
+
+
+def partition_files(spec: RunSpec, dataset: str) -> dict[str, range]:
+    """Name the files with a run's partition, whose data set is in this folder.
+
+    Returns
+    -------
+    dict
+        Seeds of each file, by its path below the folder of all partitions: ten, or one that stands for all where none
+        draws anything. No file where problems are drawn, as there are no records.
+    """
+    if spec.info.drawn:
+        return {}
+    scheme = spec.scheme
+    stem = f"{dataset}/{scheme.scheme}-{_hash_json(scheme.model_dump_json())}"
+    if not scheme.shuffled:
+        return {f"{stem}.nc": range(1)}
+    firsts = dict.fromkeys(seed // _SEEDS_OF_A_FILE * _SEEDS_OF_A_FILE for seed in spec.seeds)
+    blocks = (range(first, first + _SEEDS_OF_A_FILE) for first in firsts)
+    return {f"{stem}+seeds={block[0]}-{block[-1]}.nc": block for block in blocks}
+
+
 def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
     """Name the folder of a data set: by its name, and a short hash of settings that are not the default.
 
@@ -130,6 +160,11 @@ def rule_name(verb: str, what: str) -> str:
     # A folder of runs ends in a hash; of the experiments a.b and a_b, the first gets one.
     mark = "" if what == name or "/" in what else f"_{_hash(what, _SETTINGS_DIGITS)}"
     return f"{verb}_{name}{mark}"
+
+
+@cache
+def _hash_json(text: str) -> str:
+    return _hash(json.loads(text), _SETTINGS_DIGITS)
 
 
 def _hash(settings: Any, digits: int) -> str:

@@ -44,7 +44,7 @@ class Data(Strict):
     mirror: Folder | None = None
     """Folder with source files, looked up before the network (ADMMBENCH_MIRROR)."""
     cache: Folder = "resources"
-    """Folder for downloads and prepared data."""
+    """Folder for downloads, prepared data and partitions."""
 
 
 class Config(Strict):
@@ -151,6 +151,12 @@ class Study(Strict):
             for name, each in self.experiments.items()
         }
         return Study(config=self.config, experiments=experiments)
+
+    @cached_property
+    def partitions(self) -> dict[str, Run]:
+        """Return the files of partitions that runs read, each with one of these runs."""
+        runs = (run for experiment in self.experiments.values() for run in experiment.runs)
+        return {path: run for run in runs for path in run.partitions}
 
 
 CONFIG = OWN / "config.yaml"

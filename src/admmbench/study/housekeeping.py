@@ -11,7 +11,7 @@ from pathlib import Path
 
 from admmbench.figures.base import FORMATS
 from admmbench.files import cache_folder
-from admmbench.study.address import BENCHMARK, LOG, RESULT, files_of_runs
+from admmbench.study.address import BENCHMARK, LOG, RESULT, files_of_partitions, files_of_runs
 from admmbench.study.config import AUDITS, FIGURES, MANIFEST, Study
 
 _OF_AN_EXPERIMENT = (
@@ -24,7 +24,7 @@ _OF_AN_EXPERIMENT = (
 # By the name of the audit, without suffix.
 _OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
 # Folders of data: as studies and Python prepare them, and what was downloaded.
-_OF_A_CACHE = ("datasets", "prepared", "files")
+_OF_A_CACHE = ("datasets", "prepared", "files", "partitions")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _HOUR = 3600.0
@@ -38,8 +38,8 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     """Find files that none of the given studies asks for.
 
     Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
-    folders of prepared data, besides what killed processes left unfinished more than an hour ago, there or in the
-    user's cache.
+    folders of prepared data, and partitions of these, besides what killed processes left unfinished more than an hour
+    ago, there or in the user's cache.
 
     Parameters
     ----------
@@ -58,6 +58,7 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
         found.update(_of_results(folder))
     for folder in caches:
         found.update(_of_data(folder / "datasets"))
+        found.update(files_of_partitions(folder / "partitions"))
     parts = (cache / part for cache in {*caches, cache_folder()} for part in _OF_A_CACHE)
     for folder in (*results, *parts):
         found.update(path for path in folder.rglob(".*") if _unfinished(path))
@@ -97,6 +98,7 @@ def _asked(study: Study) -> Iterator[Path]:
         for audit, pattern in itertools.product(experiment.audits, _OF_AN_AUDIT):
             yield results / name / pattern.format(audit.removesuffix(".json"))
     yield from (datasets / name for name in study.datasets)
+    yield from (datasets.parent / "partitions" / path for path in study.partitions)
 
 
 def size(path: Path) -> int:

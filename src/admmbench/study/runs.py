@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from admmbench.spec.run import RunSpec
-from admmbench.study.address import CHECKPOINT, RESULT, Address
+from admmbench.study.address import CHECKPOINT, RESULT, Address, partition_files
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,12 @@ class Run:
     def path(self) -> str:
         """Return the file of the result."""
         return self.address.file(RESULT)
+
+    @cached_property
+    def partitions(self) -> dict[str, range]:
+        """Name the files with its partition, see `admmbench.study.address.partition_files`."""
+        dataset, _, _ = self.address.folder.partition("/")
+        return partition_files(self.spec, dataset)
 
     @property
     def checkpoint(self) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from admmbench.datasets import DatasetError, is_of_earlier_version, open_prepared, prepare
@@ -21,11 +23,16 @@ _STAMP = ".snakemake_timestamp"
 
 
 def make_again(
-    workflow: Any, files: Iterable[str], data: Mapping[str, str | dict[str, Any]], cache: str
+    workflow: Any,
+    files: Iterable[str],
+    data: Mapping[str, str | dict[str, Any]],
+    cache: str,
+    partitions: Mapping[str, Callable[[], None]] = MappingProxyType({}),
 ) -> None:
     """Let Snakemake make damaged files again, as far as its targets need them, and say which.
 
-    Damaged data are prepared here, not by a job: all runs depend on that job, and would be made again as well.
+    Damaged data and partitions are made here, not by a job: all runs depend on that job, and would be made again as
+    well.
 
     Parameters
     ----------
@@ -37,13 +44,16 @@ def make_again(
         Data sets, by the folders that they are prepared in.
     cache
         Folder for downloads.
+    partitions
+        What draws partitions again, by file.
     """
     from snakemake.logging import logger
 
     again = damaged(files)
     workflow.dag.forcefiles.update(again)
     folders = [folder for folder in damaged(data) if Path(folder).exists()]
-    for path in (*folders, *again[:_NAMED]):
+    drawn = [path for path in damaged(partitions) if Path(path).exists()]
+    for path in (*folders, *drawn, *again[:_NAMED]):
         logger.info(
             f"{path} is incomplete, altered or of an earlier version; it is made again where it is needed."
         )
@@ -55,16 +65,19 @@ def make_again(
     for target in (Path(path).resolve() for path in again):
         if _is_shared(target) and not _is_former(target):
             target.unlink(missing_ok=True)  # else Snakemake takes it from there again
+    made = dict[str, Callable[[], None]]()
     for folder in folders:
         target = Path(folder).resolve()
         if _is_shared(target) and _is_former(target):
             continue  # others use it; the present version has another place in the cache
+        downloads = os.environ.get("ADMMBENCH_CACHE", cache)
+        made[folder] = partial(_prepare, data[folder], target, downloads)
+    made |= {path: partitions[path] for path in drawn}
+    for path, make in made.items():
         try:
-            _prepare(data[folder], target, os.environ.get("ADMMBENCH_CACHE", cache))
+            make()
         except Exception as error:  # as of a user's module
-            logger.warning(
-                f"{folder} cannot be prepared again, and jobs that read it fail: {error}"
-            )
+            logger.warning(f"{path} cannot be made again, and jobs that read it fail: {error}")
 
 
 def _is_shared(target: Path) -> bool:

@@ -13,11 +13,11 @@ def time(options: argparse.Namespace) -> None:
     """Make all runs of an experiment, one by one.
 
     FOLDER                   folder of the experiment, with its manifest
-    --data FOLDER            prepared data set (required)
+    --data FOLDER ...        prepared data set, and files with the partitions of the runs (required)
     --fingerprints TEXT ...  of the codes, in order; others are refused (required)
     """
     from admmbench.datasets import open_as
-    from admmbench.jobs import fingerprint, job
+    from admmbench.jobs import fingerprint, job, partitions
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read_experiment
 
@@ -26,14 +26,17 @@ def time(options: argparse.Namespace) -> None:
     planned = dict(zip(codes, options.fingerprints, strict=True))
     for run in experiment.runs:
         job.refuse_other_code(run.spec, planned[fingerprint.code(run.spec)])
-    data = open_as(experiment.dataset, options.data)
+    prepared, *files = options.data
+    data = open_as(experiment.dataset, prepared)
     folder = experiment.runs_folder(options.folder)
     collect_garbage()
     # Seed by seed: if the machine is slow for a while, all methods are slow.
     runs = sorted(experiment.runs, key=lambda run: run.spec.seeds)
     with shown("Timing one by one", "run") as progress:
         for number, run in enumerate(runs, start=1):
-            job.time_alone(run.spec, data, folder / run.path)
+            own = [file for file in files if any(file.match(path) for path in run.partitions)]
+            spec = partitions.partitioned(run.spec, data, own)
+            job.time_alone(spec, data, folder / run.path)
             progress(number, len(runs))
 
 

@@ -33,7 +33,7 @@ def tune(options: argparse.Namespace) -> None:
     if not axes:
         raise ValueError("--axes: names no setting to tune, such as '{params.rho: 1}'")
     settings = checked(TuningSettings, parse_yaml(options.tuning or "{}", "--tuning"), "tuning")
-    data, code = dataset(options, spec), options.fingerprint or ""
+    data, code = dataset(spec, options.data), options.fingerprint or ""
     kept = options.output.with_suffix(".trials")
     collect_garbage()
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
