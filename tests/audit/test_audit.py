@@ -35,12 +35,18 @@ from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 ALL = AuditSettings(rounds=3, repeats=40)
 OVER_ROWS = [name for name in list_algorithms() if "rows" in resolve(name).sharing]
 NOISY = [name for name in OVER_ROWS if resolve(name).release]
-EVERY = [
-    (name, variant, params)
-    for name in NOISY
-    for variant in resolve(name).variants
-    for params in ({}, *resolve(name).examples)
-]
+
+
+def every(names):
+    """Each variant of methods, with the default parameters and with each example."""
+    return [
+        (name, variant, params)
+        for name in names
+        for variant in resolve(name).variants
+        for params in ({}, *resolve(name).examples)
+    ]
+
+
 LEVELS = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
 
 
@@ -51,7 +57,7 @@ def suitable(name):
 
 @pytest.mark.parametrize(
     ("name", "variant", "params", "relation"),
-    [(*each, relation) for each in EVERY for relation in ("zero_out", "replace")],
+    [(*each, relation) for each in every(NOISY) for relation in ("zero_out", "replace")],
     ids=str,
 )
 def test_methods_as_they_are_pass(name, variant, params, relation):
@@ -184,27 +190,18 @@ def test_solutions_that_hide_their_noise_are_said_to_be_so():
     assert short_audit("dvp", TWO).findings[0].passed
 
 
-def test_pieces_change_nothing(monkeypatch):
+@pytest.mark.parametrize(("seeds", "pieces", "same"), [(7, 4, 1), (0, SHORT.repeats, 2)])
+def test_pieces_of_so_many_seeds_change_nothing(monkeypatch, seeds, pieces, same):
+    """Tapes that fill the memory are played seed by seed."""
     whole = short_audit("objp", epsilon=9)
     done = []
     spec = make_spec("objp", epsilon=9)
-    of_seven = 7 * SHORT.rounds * audit_settings.tape_bytes(spec, THREE.info)
-    monkeypatch.setattr(auditor, "_MOST_BYTES", of_seven)
+    most = seeds * SHORT.rounds * audit_settings.tape_bytes(spec, THREE.info)
+    monkeypatch.setattr(auditor, "_MOST_BYTES", most)
     parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
-    assert done == [(k, 4) for k in (1, 2, 3, 4)]
+    assert done == [(k, pieces) for k in range(1, pieces + 1)]
     assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
-    assert parts.findings[1:] == whole.findings[1:]
-
-
-def test_tapes_that_fill_the_memory_are_played_seed_by_seed(monkeypatch):
-    whole = short_audit("objp", epsilon=9)
-    done = []
-    monkeypatch.setattr(auditor, "_MOST_BYTES", 1)
-    spec = make_spec("objp", epsilon=9)
-    parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
-    assert done[-1] == (SHORT.repeats, SHORT.repeats)
-    assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
-    assert parts.findings[2:] == whole.findings[2:]
+    assert parts.findings[same:] == whole.findings[same:]
 
 
 def test_fewer_rounds_are_audited_if_those_of_one_seed_fill_the_memory(monkeypatch):
@@ -307,19 +304,17 @@ class Several(OutP):
     updates = property(lambda self: 3)
 '''
 
-LINEARIZED = [
-    (name, variant, params, "l2")
-    for name in OVER_ROWS
-    for variant in resolve(name).variants
-    for params in ({}, *resolve(name).examples)
-    if issubclass(resolve(name), Linearized)
-]
+LINEARIZED = [name for name in OVER_ROWS if issubclass(resolve(name), Linearized)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variant", "params", "penalty"),
-    [*LINEARIZED, ("objp", "paper", {}, "l1"), ("objp", "reference", {}, "l1")],
+    [
+        *((*each, "l2") for each in every(LINEARIZED)),
+        ("objp", "paper", {}, "l1"),
+        ("objp", "reference", {}, "l1"),
+    ],
     ids=str,
 )
 def test_plain_rounds_are_those_of_the_passes(name, variant, params, penalty):

@@ -15,71 +15,43 @@ from admmbench.frames.outcomes import Outcome
 from admmbench.results import reference
 from admmbench.study.config import labels
 from admmbench.study.missing_data import MissingData
+from tests.claims.statements import (
+    BUDGETS,
+    CLOSE,
+    FALLS,
+    NARROW,
+    ORDER,
+    SCALE,
+    SPREAD,
+    TRADE,
+    VALUE,
+    WIDE,
+    find,
+)
 from tests.made import ERRORS, INF, build
 
 CLAIMS = Path(__file__).parents[2] / "config" / "claims"
 DECIDED = ("supported", "contradicted")
-NEEDS = {"rounds": 300, "seeds": 10, "agents": 10, "n_train": 60000}
-HEAD = {"id": "one", "statement": "So.", "source": "fig. 1", "experiment": "study"}
-BUDGETS = [0.05, 0.1, 1.0]
 
 # Claims of every kind that hold in the made-up study, and their contraries.
 HOLDING = {
-    "value": {"kind": "value", "algorithm": "ObjP", "epsilon": 0.1, "published": 13.0},
-    "best": {
-        "kind": "value",
-        "algorithm": "ObjP",
-        "epsilon": 0.1,
-        "over_seeds": "best",
-        "published": 12.8,
-    },
-    "difference": {
-        "kind": "value",
-        "algorithm": "ObjP",
-        "minus": "ObjPM",
-        "epsilon": 0.1,
-        "published": 2.0,
-    },
+    "value": {**VALUE, "published": 13.0},
+    "best": {**VALUE, "over_seeds": "best", "published": 12.8},
+    "difference": {**VALUE, "minus": "ObjPM", "published": 2.0},
     "ratio": {
-        "kind": "value",
+        **VALUE,
         "algorithm": "OutP",
         "over": "ObjP",
         "unit": "1",
-        "epsilon": 0.1,
         "published": 1.54,
+        "tolerance": 0.1,
     },
-    "order": {"kind": "order", "labels": ["ObjPM", "ObjP", "OutP"], "epsilon": BUDGETS},
-    "somewhere": {
-        "kind": "order",
-        "labels": [["ObjPM", "OutP"], "ObjP"],
-        "epsilon": BUDGETS,
-        "somewhere": True,
-    },
-    "close": {
-        "kind": "close",
-        "algorithm": "ObjPM",
-        "epsilon": 1.0,
-        "reference": {"algorithm": "Non-private", "epsilon": INF},
-    },
-    "round": {
-        "kind": "trend",
-        "along": "round",
-        "metric": "consensus_violation",
-        "unit": "1",
-        "algorithms": ["ObjP", "OutP"],
-        "epsilon": [0.1],
-    },
-    "epsilon": {"kind": "trend", "along": "epsilon", "algorithms": ["OutP"], "epsilon": BUDGETS},
-    "spread": {
-        "kind": "spread",
-        "narrow": {"algorithms": ["ObjP"], "epsilon": BUDGETS, "over": "epsilon"},
-        "wide": {"algorithms": ["OutP"], "epsilon": BUDGETS, "over": "epsilon"},
-    },
-}
-TOLERANCES = {"value": 0.5, "best": 0.5, "difference": 0.5, "ratio": 0.1, "close": 1.5}
-HOLDING = {
-    name: {**given, **({"tolerance": TOLERANCES[name]} if name in TOLERANCES else {})}
-    for name, given in HOLDING.items()
+    "order": ORDER,
+    "somewhere": {**ORDER, "labels": [["ObjPM", "OutP"], "ObjP"], "somewhere": True},
+    "close": {**CLOSE, "others": [], "tolerance": 1.5},
+    "round": FALLS,
+    "epsilon": {**TRADE, "algorithms": ["OutP"]},
+    "spread": SPREAD,
 }
 CONTRARY = {
     "value": {"published": 14.1},
@@ -91,20 +63,8 @@ CONTRARY = {
     "close": {"tolerance": 0.4},
     "round": {},
     "epsilon": {},
-    "spread": {"narrow": HOLDING["spread"]["wide"], "wide": HOLDING["spread"]["narrow"]},
+    "spread": {"narrow": WIDE, "wide": NARROW},
 }
-
-
-def stated(given, needs=NEEDS, **more):
-    """Return the claim that a file with this one entry states."""
-    return claims.Claim.model_validate({**HEAD, **given, **more, "requires": needs})
-
-
-def judge(ds, given, needs=NEEDS, **more):
-    (verdict,) = evaluate([stated(given, needs, **more)], {"study": ds})
-    (finding,) = verdict.findings
-    assert verdict.verdict == finding.outcome
-    return finding
 
 
 def study(name="", **given):
@@ -120,8 +80,8 @@ def study(name="", **given):
 
 @pytest.mark.parametrize("name", HOLDING)
 def test_a_mutated_claim_of_any_kind_changes_its_verdict(name):
-    assert judge(study(), HOLDING[name]).outcome == "supported"
-    mutated = judge(study(name), {**HOLDING[name], **CONTRARY[name]})
+    assert find(study(), **HOLDING[name]).outcome == "supported"
+    mutated = find(study(name), **{**HOLDING[name], **CONTRARY[name]})
     assert mutated.outcome == "contradicted"
 
 
@@ -144,7 +104,7 @@ def test_runs_short_of_what_a_statement_presupposes_decide_nothing(name, short):
         (HOLDING[name], study(**change), "supported"),
         ({**HOLDING[name], **CONTRARY[name]}, study(name, **change), "contradicted"),
     ):
-        verdict = judge(ds, given, {**NEEDS, **needs})
+        verdict = find(ds, **given, requires={**SCALE, **needs})
         assert (verdict.outcome, verdict.apparent) == ("undecided", apparent)
         assert {each[:3] for each in verdict.shortfalls} == {(short, here, paper)}
         assert verdict.seeds_needed is None
@@ -163,17 +123,17 @@ def test_runs_on_a_part_of_the_data_judge_no_claim(name, needs):
 def test_a_curve_that_is_seen_late_decides_nothing_along_rounds():
     """It may have been highest before: fewer evaluations are a limit of the study."""
     given = HOLDING["round"]
-    verdict = judge(study("round", rounds=(31, 100, 200, 300)), given)
+    verdict = find(study("round", rounds=(31, 100, 200, 300)), **given)
     assert verdict.outcome == "undecided"
     assert verdict.shortfalls == [Shortfall("start", 31, 300)]
-    assert judge(study("round", rounds=(30, 100, 200, 300)), given).outcome == "contradicted"
-    assert judge(study(rounds=(31, 100, 200, 300)), HOLDING["order"]).outcome == "supported"
+    assert find(study("round", rounds=(30, 100, 200, 300)), **given).outcome == "contradicted"
+    assert find(study(rounds=(31, 100, 200, 300)), **HOLDING["order"]).outcome == "supported"
 
 
 def test_a_curve_up_to_a_round_is_seen_late_by_that_round():
     given = {**HOLDING["round"], "fraction": 0.5, "at_round": 200}
-    assert judge(study("round", rounds=(20, 100, 200, 300)), given).outcome == "supported"
-    verdict = judge(study("round", rounds=(25, 100, 200, 300)), given)
+    assert find(study("round", rounds=(20, 100, 200, 300)), **given).outcome == "supported"
+    verdict = find(study("round", rounds=(25, 100, 200, 300)), **given)
     assert verdict.outcome == "undecided"
     assert verdict.shortfalls == [Shortfall("start", 25, 200)]
 
@@ -181,28 +141,28 @@ def test_a_curve_up_to_a_round_is_seen_late_by_that_round():
 def test_the_rounds_that_count_are_those_of_the_methods_of_a_claim():
     ds = study()
     ds["rounds"].loc[{"algorithm": "ObjP"}] = 5
-    verdict = judge(ds, {**HOLDING["value"], **CONTRARY["value"]})
+    verdict = find(ds, **{**HOLDING["value"], **CONTRARY["value"]})
     assert verdict.outcome == "undecided"
     assert verdict.shortfalls == [Shortfall("rounds", 5, 300)]
     ds["rounds"][:] = 300
     ds["rounds"].loc[{"algorithm": "OutP"}] = 5
-    assert judge(ds, HOLDING["value"]).outcome == "supported"
+    assert find(ds, **HOLDING["value"]).outcome == "supported"
 
 
 def test_an_optimum_needs_no_rounds_of_the_paper():
     for method, verdict in (("iadmm", "undecided"), ("centralized", "supported")):
         ds = study(methods={"Non-private": method})
         ds["rounds"].loc[{"algorithm": "Non-private"}] = 1
-        assert judge(ds, HOLDING["close"]).outcome == verdict
+        assert find(ds, **HOLDING["close"]).outcome == verdict
 
 
 def test_the_neighbours_that_count_are_those_of_the_methods_of_a_claim():
     ds = study()
     ds["relation"].loc[{"algorithm": "OutP"}] = "replace"
-    needs = {**NEEDS, "relation": "zero_out"}
-    assert judge(ds, HOLDING["value"], needs).outcome == "supported"
+    needs = {**SCALE, "relation": "zero_out"}
+    assert find(ds, **HOLDING["value"], requires=needs).outcome == "supported"
     ds["relation"].loc[{"algorithm": "ObjP"}] = "replace"
-    assert judge(ds, HOLDING["value"], needs).shortfalls == [
+    assert find(ds, **HOLDING["value"], requires=needs).shortfalls == [
         Shortfall("relation", "replace", "zero_out")
     ]
 
@@ -212,37 +172,37 @@ def test_runs_that_meet_every_requirement_decide():
     ds = build(ERRORS, spread=0.0005, relation="replace", params={"ObjP": {"rho": 0.01}})
     ds["status"][...] = ds["status"].where(ds["status"] < 0, Outcome.CONVERGED)
     needs = {
-        **NEEDS,
+        **SCALE,
         "converged": True,
         "relation": "replace",
         "params": {"ObjP": {"rho": 0.01}, "another": {"rho": 7}},
     }
-    assert judge(ds, HOLDING["value"], needs).outcome == "supported"
+    assert find(ds, **HOLDING["value"], requires=needs).outcome == "supported"
     needs["params"]["ObjP"]["rho"] = 0.02
-    other = judge(ds, HOLDING["value"], needs)
+    other = find(ds, **HOLDING["value"], requires=needs)
     assert other.outcome == "undecided"
     assert other.shortfalls == [Shortfall("params", 0.01, 0.02, "ObjP", param="rho")]
 
 
 def test_methods_that_must_be_equally_private():
-    needs = {**NEEDS, "equally_private": True}
+    needs = {**SCALE, "equally_private": True}
     order = {**HOLDING["order"], "labels": ["ObjP", "OutP"]}
-    verdict = judge(study(), order, needs)
+    verdict = find(study(), **order, requires=needs)
     assert verdict.outcome == "undecided"
     assert verdict.shortfalls == [Shortfall("equally_private")]
     assert verdict.is_equally_private  # it is said once
     worst = study(sensitivity="global")
     worst["epsilon_total"][...] = worst["epsilon_total"].sel(algorithm="ObjP")
     worst["guarantee"][...] = "proved"
-    assert judge(worst, order, needs).outcome == "supported"
+    assert find(worst, **order, requires=needs).outcome == "supported"
 
 
 @pytest.mark.parametrize("name", ["value", "order"])
 def test_what_a_paper_does_not_print_is_held_against_nobody(name):
     unknown = "The paper does not print the solver."
-    held = judge(study(), HOLDING[name], unprinted=unknown)
+    held = find(study(), **HOLDING[name], unprinted=unknown)
     assert (held.outcome, held.is_unprinted) == ("supported", False)
-    refuted = judge(study(), {**HOLDING[name], **CONTRARY[name]}, unprinted=unknown)
+    refuted = find(study(), **{**HOLDING[name], **CONTRARY[name]}, unprinted=unknown)
     assert (refuted.outcome, refuted.apparent) == ("undecided", "contradicted")
     assert refuted.is_unprinted
 
@@ -255,7 +215,7 @@ def test_a_limit_of_the_study_on_either_side_of_an_order_decides_nothing(label, 
         ds["status"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = outcome
         ds["test_error"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = float("nan")
         order = {**HOLDING["order"], "labels": order_of, "epsilon": [0.1]}
-        assert judge(ds, order).outcome == "undecided"
+        assert find(ds, **order).outcome == "undecided"
 
 
 def test_a_claim_about_an_early_round_is_judged_there():
@@ -263,10 +223,10 @@ def test_a_claim_about_an_early_round_is_judged_there():
     early = {**HOLDING["value"], "published": 90 - 77 * 99 / 299, "at_round": 100}
     ds = study(rounds=(1, 100, 300))
     ds["test_error"].loc[{"round": 100}] = 0.9 - 0.77 * 99 / 299
-    assert judge(ds, early).outcome == "supported"
-    assert judge(ds, {**early, "published": 13.0}).outcome == "contradicted"
-    assert judge(ds.sel(round=[1, 100]).assign_attrs(rounds=100), early).outcome == "supported"
-    other = judge(ds, {**early, "at_round": 50})
+    assert find(ds, **early).outcome == "supported"
+    assert find(ds, **{**early, "published": 13.0}).outcome == "contradicted"
+    assert find(ds.sel(round=[1, 100]).assign_attrs(rounds=100), **early).outcome == "supported"
+    other = find(ds, **{**early, "at_round": 50})
     assert (other.outcome, other.missing) == ("not run", Missing.ROUND)
 
 
@@ -284,11 +244,11 @@ def test_a_run_that_is_lost_after_the_round_of_a_claim_has_its_value_there(name,
     lost = "contradicted" if outcome == Outcome.DIVERGED else "undecided"
     if outcome != Outcome.STALLED:
         ds["test_error"].loc[{**place, "round": [300]}] = float("nan")
-    there = judge(ds, early, at_round=200).outcome
+    there = find(ds, **early, at_round=200).outcome
     assert there == ("undecided" if outcome == Outcome.STALLED else "supported")
-    assert judge(ds, {**HOLDING["order"], "labels": ["ObjP", "OutP"]}).outcome == lost
+    assert find(ds, **{**HOLDING["order"], "labels": ["ObjP", "OutP"]}).outcome == lost
     ds["test_error"].loc[{**place, "round": [200, 300]}] = float("nan")
-    assert judge(ds, early, at_round=200).outcome == lost
+    assert find(ds, **early, at_round=200).outcome == lost
 
 
 # the kept studies

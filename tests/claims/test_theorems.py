@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.claims.judge import Missing, evaluate
+from admmbench.claims.judge import Missing
 from admmbench.claims.requirements import Shortfall
 from admmbench.files.installed import REFERENCE
 from admmbench.results import reference, statistics
-from tests.claims.test_claims import make
+from tests.claims.statements import judge
 from tests.made import ERRORS, build
 
 BOUND = {
@@ -45,47 +45,42 @@ def sides(slope=-0.5, spread=0.05, right=2.0, least=None) -> xr.Dataset:
     return ds.assign(left=left, **{k: v.broadcast_like(like) for k, v in more.items()})
 
 
-def judge(tmp_path, ds, **given):
-    (verdict,) = evaluate(make(tmp_path, **given), {"study": ds})
-    return verdict
-
-
-def test_a_bound_holds_and_says_by_how_much(tmp_path):
-    verdict = judge(tmp_path, sides(right=2.0), **BOUND)
+def test_a_bound_holds_and_says_by_how_much():
+    verdict = judge(sides(right=2.0), **BOUND)
     assert verdict.verdict == "supported"
     row = verdict.findings[0].rows[0]
     assert (row.label, row.epsilon) == ("ObjP", 0.1)
     assert row.tiers == ((pytest.approx(2),),) * 2
 
 
-def test_nine_tenths_of_the_left_side_are_refuted_at_every_round(tmp_path):
+def test_nine_tenths_of_the_left_side_are_refuted_at_every_round():
     ds = sides(right=0.9)
-    assert judge(tmp_path, ds, **BOUND).verdict == "contradicted"
+    assert judge(ds, **BOUND).verdict == "contradicted"
     for t in ds["round"].values[ds["round"].values > 0]:
         alone = ds.sel(round=[t])
-        assert judge(tmp_path, alone, **BOUND).verdict == "contradicted"
+        assert judge(alone, **BOUND).verdict == "contradicted"
 
 
-def test_what_lies_between_the_constants_is_undecided(tmp_path):
+def test_what_lies_between_the_constants_is_undecided():
     """Below the right side with the largest constants, above that with the smallest."""
-    assert judge(tmp_path, sides(right=1.5, least=0.8), **BOUND).verdict == "undecided"
-    assert judge(tmp_path, sides(right=0.9, least=0.8), **BOUND).verdict == "contradicted"
-    assert judge(tmp_path, sides(right=1.5, least=1.2), **BOUND).verdict == "supported"
+    assert judge(sides(right=1.5, least=0.8), **BOUND).verdict == "undecided"
+    assert judge(sides(right=0.9, least=0.8), **BOUND).verdict == "contradicted"
+    assert judge(sides(right=1.5, least=1.2), **BOUND).verdict == "supported"
 
 
-def test_noise_that_hides_the_difference_leaves_a_bound_undecided(tmp_path):
-    assert judge(tmp_path, sides(spread=0.5, right=1.02), **BOUND).verdict == "undecided"
+def test_noise_that_hides_the_difference_leaves_a_bound_undecided():
+    assert judge(sides(spread=0.5, right=1.02), **BOUND).verdict == "undecided"
 
 
-def test_one_run_refutes_an_inequality_of_every_run(tmp_path):
+def test_one_run_refutes_an_inequality_of_every_run():
     ds = sides(right=2.0)
-    assert judge(tmp_path, ds, **LAW).verdict == "supported"
+    assert judge(ds, **LAW).verdict == "supported"
     left = ds["left"].copy()
     left[{"seed": 3, "round": -1, "algorithm": 0, "epsilon": 0}] *= 2.5
     first = {"algorithms": [str(ds["algorithm"].values[0])], "epsilon": [float(ds["epsilon"][0])]}
     bad = ds.assign(left=left)
-    assert judge(tmp_path, bad, **LAW | first).verdict == "contradicted"
-    assert judge(tmp_path, bad, **BOUND | first).verdict == "supported"
+    assert judge(bad, **LAW | first).verdict == "contradicted"
+    assert judge(bad, **BOUND | first).verdict == "supported"
 
 
 @pytest.mark.parametrize(
@@ -101,17 +96,17 @@ def test_one_run_refutes_an_inequality_of_every_run(tmp_path):
         (-0.3, 0.2, "undecided"),
     ],
 )
-def test_a_slope_contradicts_a_rate_that_has_a_tolerance(tmp_path, slope, tolerance, outcome):
-    verdict = judge(tmp_path, sides(slope, spread=0.01), **RATE, tolerance=tolerance)
+def test_a_slope_contradicts_a_rate_that_has_a_tolerance(slope, tolerance, outcome):
+    verdict = judge(sides(slope, spread=0.01), **RATE, tolerance=tolerance)
     assert verdict.verdict == outcome
     (part,) = verdict.findings[0].parts
     assert part.limit == pytest.approx(-0.5 + (tolerance or 0))
     assert part.estimate == pytest.approx(slope, abs=0.02)
 
 
-def test_too_few_rounds_in_the_last_decade_show_no_rate(tmp_path):
+def test_too_few_rounds_in_the_last_decade_show_no_rate():
     ds = sides(-0.6, spread=0.01).sel(round=[1, 100, 300])
-    verdict = judge(tmp_path, ds, **RATE)
+    verdict = judge(ds, **RATE)
     assert verdict.verdict == "undecided"
     assert verdict.findings[0].shortfalls == [Shortfall("decade", 2, 3)]
 
@@ -123,14 +118,14 @@ def test_a_line_needs_two_means_above_zero():
     assert statistics.last_slope(left) == pytest.approx(-0.5, abs=0.1)
 
 
-def test_sides_that_are_not_measured(tmp_path):
-    verdict = judge(tmp_path, sides().drop_vars("least"), **BOUND)
+def test_sides_that_are_not_measured():
+    verdict = judge(sides().drop_vars("least"), **BOUND)
     (finding,) = verdict.findings
     assert (finding.missing, finding.unmeasured) == (Missing.METRIC, "least")
 
 
 @pytest.mark.parametrize("name", ["theorems_inside", "theorems_cut", "theorems_grid"])
-def test_nine_tenths_of_a_real_left_side_are_refuted_at_every_round(tmp_path, name):
+def test_nine_tenths_of_a_real_left_side_are_refuted_at_every_round(name):
     """Of kept runs: as a mean over seeds, and in every run; as the right sides of the theorems are, they hold."""
     kept = reference.load([name], [REFERENCE])[name]
     runs: dict[str, object] = {"algorithms": [str(kept["algorithm"].values[1])], "epsilon": [1.0]}
@@ -141,9 +136,6 @@ def test_nine_tenths_of_a_real_left_side_are_refuted_at_every_round(tmp_path, na
         alone = planted.sel(round=[t])
         for given in (BOUND | {"right": "right"}, LAW | {"right": "drawn"}):
             claim = given | runs | {"metric": "theorem_left", "least": ""}
-            (verdict,) = evaluate(make(tmp_path, **claim), {"study": alone})
-            assert verdict.verdict == "contradicted"
-            (verdict,) = evaluate(
-                make(tmp_path, **claim | {"right": "theorem_repaired"}), {"study": alone}
-            )
-            assert verdict.verdict == "supported"
+            assert judge(alone, **claim).verdict == "contradicted"
+            repaired = claim | {"right": "theorem_repaired"}
+            assert judge(alone, **repaired).verdict == "supported"

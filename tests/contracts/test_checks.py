@@ -212,11 +212,16 @@ def plug_in(folder, header, body, name):
     return path
 
 
+def run(checks, name):
+    """Run the check of this name."""
+    (check,) = (check for check in checks if check.name == name)
+    check.run()
+
+
 def fails(checks, name):
     """Message of the failing check; an exception counts with its own."""
-    (check,) = (check for check in checks if check.name == name)
     with pytest.raises(Exception, match=r"\w") as caught:
-        check.run()
+        run(checks, name)
     return f"{caught.type.__name__}: {caught.value}"
 
 
@@ -281,9 +286,8 @@ def test_rounding_by_the_place_in_the_batch_is_no_draw(tmp_path):
         rounded = UPDATE.format(f"z * (1 + {size} * np.arange(3)[:, None, None]).astype(z.dtype)")
         body = f"release = None\n{NOISE.format('0.0')}\n{rounded}"
         path = plug_in(tmp_path, METHOD, body, f"rounded {size}")
-        (check,) = [check for check in of_method(str(path)) if check.name == name]
         with pytest.raises(AssertionError) if faulty else contextlib.nullcontext():
-            check.run()
+            run(of_method(str(path)), name)
 
 
 SUMS = """
@@ -339,9 +343,7 @@ def test_every_unit_and_participation_is_attacked(tmp_path, fault, message):
 
 
 def test_a_check_that_goes_on_from_a_checkpoint_says_nothing_of_it(caplog):
-    name = "going on from a checkpoint changes no bit"
-    (check,) = (check for check in of_method("outp") if check.name == f"{name} (paper)")
-    check.run()
+    run(of_method("outp"), "going on from a checkpoint changes no bit (paper)")
     assert not caplog.records
 
 
@@ -355,12 +357,7 @@ def test_other_records_may_have_no_solution_but_not_all_of_them(tmp_path):
     """On the last of the four all features are as large as the largest; on the others they are at most half of it."""
     name = "worst case noise knows nothing of the records"
     body = RAISES_IF.format("np.ptp(sub.parts._X) == 0")
-    (check,) = (
-        check
-        for check in of_method(str(plug_in(tmp_path, METHOD, body, "one")))
-        if check.name == name
-    )
-    check.run()
+    run(of_method(str(plug_in(tmp_path, METHOD, body, "one"))), name)
     body = RAISES_IF.format("np.ptp(sub.parts._X) == 0 or sub.parts._X.max() < 0.6")
     path = plug_in(tmp_path, METHOD, body, "all")
     assert "an error on all data with other records" in fails(of_method(str(path)), name)

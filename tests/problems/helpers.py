@@ -62,17 +62,11 @@ def one_by_one(function, items):
     return [function(item) for item in items]
 
 
-def with_records(X, y=None, n_test=1):
+def with_records(X, y=None, n_test=1, n_classes=2):
     """A data set of given training records and classes."""
-    dataset = make_dataset(len(X), n_test, np.shape(X)[1], 2)
+    dataset = make_dataset(len(X), n_test, np.shape(X)[1], n_classes)
     targets = dataset.y_train if y is None else np.asarray(y, np.int64)
     return replace(dataset, X_train=np.asarray(X, np.float32), y_train=targets)
-
-
-def with_classes(X, y, n_classes):
-    """The same with more classes."""
-    dataset = make_dataset(len(X), 1, np.shape(X)[1], n_classes)
-    return replace(dataset, X_train=np.asarray(X, np.float32), y_train=np.asarray(y, np.int64))
 
 
 def with_numbers(n_train=60, n_test=30, n_features=7, seed=0, **facts):

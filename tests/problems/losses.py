@@ -7,14 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from numpy.typing import DTypeLike
 
 from admmbench.contracts.cases import STEP, Array, LossCase
 from admmbench.datasets import Dataset
 from admmbench.engine.threads import Workers
-from admmbench.partition import ColumnSplit, RowSelection, Split
+from admmbench.partition import RowSelection, Split
 from admmbench.problems import as_problem, list_losses
-from admmbench.problems.columns import BoundColumns
 from admmbench.problems.rows import BoundRows
 
 ALL = Workers(1).map
@@ -26,37 +24,19 @@ HUBERS: list[Mapping[str, Any]] = [
 LOSSES: list[str | Mapping[str, Any]] = [*list_losses(), *HUBERS]
 
 
-class Case(LossCase):
-    """That binds problems."""
-
-    def rows(
-        self,
-        data: Dataset,
-        shares: Sequence[Sequence[tuple[slice, RowSelection]]],
-        n_seeds: int,
-        sensitivity: Literal["local", "global"] = "local",
-        **settings: Any,
-    ) -> BoundRows:
-        """A problem whose rows are shared out by hand; records are as they are unless settings say otherwise."""
-        problem = as_problem({"loss": self.spec, "records": {}, **settings}, "rows")
-        split = Split(data, [list(own) for own in shares])
-        bound = problem.bind(split, n_seeds, sensitivity, np.float64)
-        assert isinstance(bound, BoundRows)
-        return bound
-
-    def columns(
-        self,
-        data: Dataset,
-        columns: Sequence[slice],
-        n_seeds: int,
-        dtype: DTypeLike = np.float64,
-        **settings: Any,
-    ) -> BoundColumns:
-        """A problem whose columns are shared out."""
-        problem = as_problem({"loss": self.spec, **settings}, "columns")
-        bound = problem.bind(ColumnSplit(data, list(columns)), n_seeds, "local", dtype)
-        assert isinstance(bound, BoundColumns)
-        return bound
+def bind_shares(
+    case: LossCase,
+    data: Dataset,
+    shares: Sequence[Sequence[tuple[slice, RowSelection]]],
+    n_seeds: int,
+    sensitivity: Literal["local", "global"] = "local",
+    **settings: Any,
+) -> BoundRows:
+    """A problem whose rows are shared out by hand; records are as they are unless settings say otherwise."""
+    problem = as_problem({"loss": case.spec, "records": {}, **settings}, "rows")
+    bound = problem.bind(Split(data, list(map(list, shares))), n_seeds, sensitivity, np.float64)
+    assert isinstance(bound, BoundRows)
+    return bound
 
 
 def label(spec: str | Mapping[str, Any]) -> str:
@@ -64,7 +44,7 @@ def label(spec: str | Mapping[str, Any]) -> str:
     return spec if isinstance(spec, str) else f"{spec['name']} {spec['threshold']}"
 
 
-CASES = [pytest.param(Case(spec), id=label(spec)) for spec in LOSSES]
+CASES = [pytest.param(LossCase(spec), id=label(spec)) for spec in LOSSES]
 each_loss = pytest.mark.parametrize("case", CASES)
 each_scalar = pytest.mark.parametrize("case", [param for param in CASES if param.values[0].scalar])
 

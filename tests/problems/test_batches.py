@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from tests.problems.helpers import BY_WRITER, SHUFFLED, bind_rows, everyone, rngs, with_classes
+from tests.problems.helpers import BY_WRITER, SHUFFLED, bind_rows, everyone, rngs, with_records
 
 SHARED = {"scheme": "iid", "agents": 7, "shuffle": False}
 SEEDS = (3, 5, 8)
@@ -18,7 +18,7 @@ def bound(loss, scheme, dtype="float64", chunk=None, sensitivity="local"):
     made = make_dataset(61, 1, 11, n_classes)
     X = made.X_train.copy()
     X[:, :3] = 0
-    data = with_classes(X, made.y_train, n_classes)
+    data = with_records(X, made.y_train, n_classes=n_classes)
     if scheme == BY_WRITER:
         data = written_by(data, np.arange(61) % 5, [f"writer {k}" for k in range(6)])
     problem = bind_rows(data, loss, scheme, SEEDS, sensitivity, dtype)

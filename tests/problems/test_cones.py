@@ -55,13 +55,19 @@ def test_derivatives_agree_with_differences(cone, v):
 
 
 @each_cone
-def test_a_stack_is_projected_vector_by_vector(cone):
+def test_a_stack_is_taken_vector_by_vector(cone):
     K, _ = cone
-    v = np.random.default_rng(0).normal(size=(3, 2, 4))
-    single = [[K.project_dual(each) for each in row] for row in v]
-    np.testing.assert_allclose(K.project_dual(v), single)
-    single = [[K.derivative(each) for each in row] for row in v]
-    np.testing.assert_allclose(K.derivative(v), single)
+    v, mu = np.random.default_rng(0).normal(size=(2, 15, 4))
+    mu[:5] = K.project_dual(mu[:5])
+    stack = v.reshape(3, 5, 4), mu.reshape(3, 5, 4)
+    for function, arguments in (
+        (K.project_dual, (v,)),
+        (K.derivative, (v,)),
+        (K.normal_distance, (v, mu)),
+    ):
+        single = np.array([function(*each) for each in zip(*arguments, strict=True)])
+        together = function(*stack[: len(arguments)])
+        np.testing.assert_allclose(together.reshape(single.shape), single)
 
 
 @each_cone
@@ -98,16 +104,6 @@ def test_violation_is_the_largest_entry_beyond_the_cone():
     assert K.violation(np.array([-0.3, -9.0, 0.2])) == pytest.approx(0.3)
     assert K.violation(np.array([0.0, -9.0, 0.2])) == pytest.approx(0.2)
     assert Cone([]).violation(np.zeros((2, 0))).tolist() == [0, 0]
-
-
-@each_cone
-def test_normal_distances_of_a_stack_are_those_of_its_vectors(cone):
-    K, _ = cone
-    c, mu = np.random.default_rng(1).normal(size=(2, 3, 5, 4))
-    mu[0] = K.project_dual(mu[0])
-    pairs = zip(c.reshape(-1, 4), mu.reshape(-1, 4), strict=True)
-    single = [K.normal_distance(*pair) for pair in pairs]
-    np.testing.assert_allclose(K.normal_distance(c, mu), np.reshape(single, (3, 5)))
 
 
 def test_without_constraints_nothing_is_apart():

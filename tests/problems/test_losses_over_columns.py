@@ -11,22 +11,23 @@ import numpy as np
 from scipy import optimize
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import Array, close
+from admmbench.contracts.cases import Array, LossCase, close
 from admmbench.problems.columns import BoundColumns
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.penalties import PENALTIES
-from tests.problems.losses import ALL, STRENGTH, Case, differences, each_scalar, literal_penalty
+from tests.problems.helpers import bind_columns
+from tests.problems.losses import ALL, STRENGTH, differences, each_scalar, literal_penalty
 
-_PARTIES = (slice(0, 2), slice(2, 3))
+_PARTIES = [2, 1]
 
 
 @each_scalar
-def test_gradients_are_differences_of_the_objective(case: Case) -> None:
+def test_gradients_are_differences_of_the_objective(case: LossCase) -> None:
     """Products of slopes with the parties' columns are the gradient of what evaluation reports."""
     assert case.scalar
     rng = np.random.default_rng(9)
     for data, penalty in itertools.product(case.suited, ("l1", "l2")):
-        whole = case.columns(data, _PARTIES, 2, penalty=penalty, strength=STRENGTH)
+        whole = bind_columns(data, case.spec, _PARTIES, 2, penalty=penalty, strength=STRENGTH)
         parties = [whole.block(slice(m, m + 1)) for m in range(2)]
         w = rng.uniform(0.2, 1, (2, 1, 3)) * rng.choice([-1, 1], (1, 3))
 
@@ -55,7 +56,7 @@ def test_gradients_are_differences_of_the_objective(case: Case) -> None:
 
 
 @each_scalar
-def test_the_update_of_z_is_the_root(case: Case) -> None:
+def test_the_update_of_z_is_the_root(case: LossCase) -> None:
     """Each sample's root by bisection; with rho above the curvature of a loss that is not convex it is the only one."""
     assert case.scalar
     rng = np.random.default_rng(10)
@@ -65,7 +66,7 @@ def test_the_update_of_z_is_the_root(case: Case) -> None:
     else:
         rhos = [1.01 * bound, 1.2 * bound, 1.0, 1e4, 1e9]
     for data, rho in itertools.product(case.suited, rhos):
-        whole = case.columns(data, _PARTIES, 1)
+        whole = bind_columns(data, case.spec, _PARTIES)
         n = whole.n_samples
         targets = whole.y
         s = (targets if not data.n_classes else 0) + np.concatenate(
@@ -81,7 +82,7 @@ def test_the_update_of_z_is_the_root(case: Case) -> None:
             allowed = 1e-9 * (1 + np.abs(roots)) + 1e-12 * centre
             close(z[0], roots, allowed, f"{data.name}, rho {rho:g}, start {start[0]:g}: z")
     for data in case.suited:
-        whole = case.columns(data, _PARTIES, 3)
+        whole = bind_columns(data, case.spec, _PARTIES, 3)
         s, dual, start = rng.normal(size=(3, 3, whole.n_samples))
         healthy = whole.minimize_loss(s, dual, 0.7, start)
         s[1, 2] = np.nan

@@ -13,12 +13,19 @@ from typing import Any, Literal
 import numpy as np
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import STEP, Array, close, supremum
+from admmbench.contracts.cases import STEP, Array, LossCase, close, supremum
 from admmbench.datasets import Dataset
 from admmbench.partition import RowSelection
 from admmbench.problems.base import Gradient
 from admmbench.problems.rows import BoundRows, RowParts
-from tests.problems.losses import ALL, STRENGTH, Case, differences, each_loss, literal_penalty
+from tests.problems.losses import (
+    ALL,
+    STRENGTH,
+    bind_shares,
+    differences,
+    each_loss,
+    literal_penalty,
+)
 
 # Conventions of the sum over agents, and weights of the penalty.
 _SUMS = list(itertools.product(("records", "agents"), ("agent", "total")))
@@ -37,12 +44,12 @@ def _halves(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
 
 
 @each_loss
-def test_gradients_are_differences_of_the_objective(case: Case) -> None:
+def test_gradients_are_differences_of_the_objective(case: LossCase) -> None:
     """Gradients of the agents' objectives and of their sum, whose literal value evaluation reports."""
     rng = np.random.default_rng(6)
     for data, penalty, (average, per) in itertools.product(case.suited, ("l1", "l2"), _SUMS):
         settings: dict[str, Any] = {"penalty": penalty, "average": average, "per": per}
-        whole = case.rows(data, _halves(data.n_train, 2), 2, strength=STRENGTH, **settings)
+        whole = bind_shares(case, data, _halves(data.n_train, 2), 2, strength=STRENGTH, **settings)
         parts, n = whole.block(slice(0, 2)), data.n_train
         sizes = np.array([5, n - 5])
         divisor = np.full(2, n) if average == "records" else sizes
@@ -71,7 +78,7 @@ def test_gradients_are_differences_of_the_objective(case: Case) -> None:
 
 
 def _own_objectives(
-    case: Case, whole: BoundRows, divisor: Array, strength: float, z: Array
+    case: LossCase, whole: BoundRows, divisor: Array, strength: float, z: Array
 ) -> Array:
     """Objective of each of two agents and seeds, from the records in double precision."""
     X, y = whole.split.dataset.X_train.astype(np.float64), whole.y
@@ -85,7 +92,7 @@ def _own_objectives(
 
 
 def _evaluation(
-    case: Case, whole: BoundRows, found: dict[str, Array], w: Array, z: Array, what: str
+    case: LossCase, whole: BoundRows, found: dict[str, Array], w: Array, z: Array, what: str
 ) -> None:
     """Test loss, metric and empirical loss, record by record."""
     data = whole.split.dataset
@@ -102,7 +109,7 @@ def _evaluation(
     )
 
 
-def _models(case: Case, whole: BoundRows, data: Dataset, y: Array) -> Array:
+def _models(case: LossCase, whole: BoundRows, data: Dataset, y: Array) -> Array:
     """Models (S, K, J) whose predictions of some record are extreme, and some others."""
     (points,) = [each for own, each in zip(case.suited, case.points, strict=True) if own is data]
     found = [np.random.default_rng(7).normal(size=whole.model_shape)]
@@ -127,14 +134,14 @@ def _neighbours(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
 
 
 def _changes(
-    case: Case, data: Dataset, sensitivity: Literal["local", "global"], **settings: Any
+    case: LossCase, data: Dataset, sensitivity: Literal["local", "global"], **settings: Any
 ) -> tuple[BoundRows, Array, Array]:
     """The bound problem, its sensitivities (3, S), and norms (3, n, S) of what leaving out one record changes."""
     n = data.n_train
-    single = case.rows(data, _neighbours(n, 1), 1, sensitivity, **settings)
+    single = bind_shares(case, data, _neighbours(n, 1), 1, sensitivity, **settings)
     models = _models(case, single, data, single.y)
     S = len(models)
-    whole = case.rows(data, _neighbours(n, S), S, sensitivity, **settings)
+    whole = bind_shares(case, data, _neighbours(n, S), S, sensitivity, **settings)
     z = np.broadcast_to(models, (n + 1, *models.shape))
     found = whole.block(slice(0, n + 1)).gradient(z, mean_over=n)
     l1, l2 = _both(found)
@@ -146,7 +153,7 @@ def _changes(
 
 
 @each_loss
-def test_local_sensitivity_is_what_a_record_changes(case: Case) -> None:
+def test_local_sensitivity_is_what_a_record_changes(case: LossCase) -> None:
     """The largest change of the gradient by leaving out a record, exactly, in l1 and in l2."""
     for data in case.suited:
         _, bounds, changes = _changes(case, data, "local")
@@ -174,12 +181,12 @@ def _corners(data: Dataset) -> Dataset:
 
 
 @each_loss
-def test_global_sensitivity_bounds_what_a_record_changes(case: Case) -> None:
+def test_global_sensitivity_bounds_what_a_record_changes(case: LossCase) -> None:
     """No admissible record changes the gradient by more, and some by as much; the same for gradient bounds."""
     if math.isinf(case.loss.slope_l2):
         for data in case.suited:
             try:
-                case.rows(data, _halves(data.n_train, 1), 1, "global")
+                bind_shares(case, data, _halves(data.n_train, 1), 1, "global")
             except ValueError as error:
                 ensure(
                     "global" in str(error) and "bounded" in str(error),
@@ -190,7 +197,7 @@ def test_global_sensitivity_bounds_what_a_record_changes(case: Case) -> None:
         return
     # Which of two classes is confused changes nothing, so that the extremes are there for each.
     for data, records in itertools.product(map(_corners, case.suited), _RECORDS):
-        extreme = Case(case.spec, [data])
+        extreme = LossCase(case.spec, [data])
         whole, bounds, changes = _changes(extreme, data, "global", records=records)
         n, what = data.n_train, f"{data.name}, records {records}"
         for k, order in enumerate(("1", "2", "inf")):
@@ -220,17 +227,17 @@ def _hessians(gradient: Callable[[Array], Array], z: Array) -> Array:
 
 
 @each_loss
-def test_curvature_of_records_is_bounded(case: Case) -> None:
+def test_curvature_of_records_is_bounded(case: LossCase) -> None:
     """Hessians of single records, by differences of gradients, against the curvature and gradient bounds."""
     for data in case.suited:
         n = data.n_train
-        single = case.rows(data, _neighbours(n, 1), 1)
+        single = bind_shares(case, data, _neighbours(n, 1), 1)
         models = _models(case, single, data, single.y)
         S, (K, J) = len(models), single.model_shape
         shares: list[list[tuple[slice, RowSelection]]] = [
             [(slice(0, S), slice(i, i + 1))] for i in range(n)
         ]
-        parts = case.rows(data, shares, S).block(slice(0, n))
+        parts = bind_shares(case, data, shares, S).block(slice(0, n))
 
         def gradient(z: Array, parts: RowParts = parts) -> Array:
             return parts.gradient(z, mean_over=1).value
@@ -254,41 +261,3 @@ def test_curvature_of_records_is_bounded(case: Case) -> None:
             what = f"{data.name}: the gradient of a record is {sizes / bounds} times its bound"
             ensure((sizes <= bounds * (1 + 1e-9)).all(), what)
             ensure((sizes >= 0.98 * bounds).all(), what)
-
-
-@each_loss
-def test_seeds_with_the_same_rows_agree(case: Case) -> None:
-    """Seeds that share rows, and seeds whose own rows are the same ones, give the same numbers."""
-    S = 3
-    for data in case.suited:
-        cuts = (slice(0, 5), slice(5, data.n_train))
-        together = case.rows(data, [[(slice(0, S), rows)] for rows in cuts], S)
-        apart = case.rows(
-            data,
-            [
-                [(slice(k, k + 1), np.arange(rows.start, rows.stop)) for k in range(S)]
-                for rows in cuts
-            ],
-            S,
-        )
-        w = np.random.default_rng(8).normal(size=(S, *together.model_shape))
-        z = np.stack([w, w[::-1]])
-        facts = []
-        for whole in (together, apart):
-            parts = whole.block(slice(0, 2))
-            gradient = parts.gradient(z, mean_over=parts.n_samples)
-            l1, l2 = _both(gradient)
-            measured = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], ALL)
-            facts.append(
-                {
-                    "gradient": gradient.value,
-                    "sensitivity in l1": l1,
-                    "sensitivity in l2": l2,
-                    "losses": parts.losses(z),
-                    "smoothness": parts.smoothness,
-                    "curvature bound": parts.curvature_bound,
-                    **measured,
-                }
-            )
-        for name, wanted in facts[0].items():
-            close(facts[1][name], wanted, 1e-11 * (1 + np.abs(wanted)), f"{data.name}: {name}")

@@ -14,66 +14,50 @@ from admmbench.problems import as_problem, batches, sparse
 SIZES = [7, 1, 22]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("density", [0.1, 1.0])
-def test_gradients_of_seeds_with_records_of_their_own(density, dtype):
-    rng = np.random.default_rng(3)
-    data = make_dataset(30, n_features=40, n_classes=2)
-    data.X_train[rng.random(data.X_train.shape) > density] = 0
-    ends = np.cumsum([0, *SIZES])
-    orders = [rng.permutation(30) for _ in range(2)]
-    shares = [
-        [(slice(s, s + 1), orders[s][ends[p] : ends[p + 1]]) for s in range(2)] for p in range(3)
-    ]
-    whole = as_problem("logistic", "rows").bind(Split(data, shares), 2, dtype=dtype)
-    whole.chunk = 10  # the records of the last agent are cut
-    assert (batches.sparse_width(whole.X) is None) == (density == 1)
-    z = rng.normal(size=(3, 2, 1, 40)).astype(dtype)
-    parts = whole.block(slice(0, 3))
-    found = parts.gradient(z, mean_over=parts.n_samples)
-    tolerance = 1e-12 if dtype == "float64" else 1e-5
-    for p in range(3):
-        for s in range(2):
-            rows = shares[p][s][1]
-            X, y = whole.X[rows].astype(np.float64), whole.y[rows]
-            slopes = -y / (1 + np.exp(y * (X @ z[p, s, 0])))
-            wanted = slopes @ X / len(rows)
-            np.testing.assert_allclose(found.value[p, s, 0], wanted, rtol=0, atol=tolerance)
-            largest = (np.abs(slopes) * np.abs(X).sum(axis=1)).max() / len(rows)
-            assert found.sensitivity.l1[p, s] == pytest.approx(largest, rel=1e-5)
+def slopes_of(u, y):
+    """Of one prediction for a target of +-1, or of one for each class."""
+    if u.shape[1] == 1:
+        return -y[:, None] / (1 + np.exp(y[:, None] * u))
+    slopes = np.exp(u) / np.exp(u).sum(axis=1, keepdims=True)
+    slopes[np.arange(len(y)), y] -= 1
+    return slopes
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("density", [0.1, 1.0])
-def test_gradients_of_seeds_that_share_records(density, dtype, monkeypatch):
+def test_gradients_of_records_that_seeds_share_or_have_alone(shared, density, dtype, monkeypatch):
     monkeypatch.setattr(batches, "_FEWEST_SPARSE", 8)
-    S, K, J = 5, 4, 40
+    S, K, J, loss = (5, 4, 40, "softmax") if shared else (2, 1, 40, "logistic")
     rng = np.random.default_rng(3)
-    data = make_dataset(30, n_features=J, n_classes=K)
+    data = make_dataset(30, n_features=J, n_classes=max(K, 2))
     data.X_train[rng.random(data.X_train.shape) > density] = 0
-    ends = np.cumsum([0, *SIZES])
-    shares = [[(slice(0, S), slice(*own))] for own in itertools.pairwise(ends)]
-    whole = as_problem("softmax", "rows").bind(Split(data, shares), S, dtype=dtype)
+    orders = [rng.permutation(30) for _ in range(S)]
+    shares = [
+        [(slice(0, S), slice(*own))]
+        if shared
+        else [(slice(s, s + 1), orders[s][slice(*own)]) for s in range(S)]
+        for own in itertools.pairwise(np.cumsum([0, *SIZES]))
+    ]
+    whole = as_problem(loss, "rows").bind(Split(data, shares), S, dtype=dtype)
     whole.chunk = 10  # the records of the last agent are cut
     z = rng.normal(size=(3, S, K, J)).astype(dtype)
     parts = whole.block(slice(0, 3))
-    kept = [piece for batch in parts._batches for piece in batch._sparse]
-    # Too few records: two agents, and the last piece.
-    assert [piece is not None for piece in kept] == [
-        density < 1 and n == 10 for n in [7, 1, 10, 10, 2]
-    ]
+    if shared:
+        kept = [piece is not None for batch in parts._batches for piece in batch._sparse]
+        # Too few records: two agents, and the last piece.
+        assert kept == [density < 1 and n == 10 for n in [7, 1, 10, 10, 2]]
+    assert (batches.sparse_width(whole.X) is None) == (density == 1)
     found = parts.gradient(z, mean_over=parts.n_samples)
-    tolerance = 1e-12 if dtype == "float64" else 1e-5
-    for p, own in enumerate(shares):
-        X, y = whole.X[own[0][1]].astype(np.float64), whole.y[own[0][1]]
-        for s in range(S):
-            u = X @ z[p, s].T.astype(np.float64)
-            slopes = np.exp(u) / np.exp(u).sum(axis=1, keepdims=True)
-            slopes[np.arange(len(y)), y] -= 1
-            wanted = slopes.T @ X / len(y)
-            np.testing.assert_allclose(found.value[p, s], wanted, rtol=0, atol=tolerance)
-            largest = (np.abs(slopes).sum(axis=1) * np.abs(X).sum(axis=1)).max() / len(y)
-            assert found.sensitivity.l1[p, s] == pytest.approx(largest, rel=1e-5)
+    tolerance, rel = (1e-12, 1e-9) if dtype == "float64" else (1e-5, 1e-5)
+    for p, s in np.ndindex(3, S):
+        _, rows = shares[p][0 if shared else s]
+        X, y = whole.X[rows].astype(np.float64), whole.y[rows]
+        slopes = slopes_of(X @ z[p, s].T.astype(np.float64), y)
+        wanted = slopes.T @ X / len(y)
+        np.testing.assert_allclose(found.value[p, s], wanted, rtol=0, atol=tolerance)
+        largest = (np.abs(slopes).sum(axis=1) * np.abs(X).sum(axis=1)).max() / len(y)
+        assert found.sensitivity.l1[p, s] == pytest.approx(largest, rel=rel)
 
 
 @settings(max_examples=50, deadline=None)

@@ -30,6 +30,7 @@ from tests.problems.helpers import (
     shares,
     with_records,
 )
+from tests.problems.losses import literal_penalty
 
 LOGISTIC = {"penalty": "l2", "strength": 1e-6, "per": "agent", "average": "agents"}
 
@@ -60,11 +61,6 @@ def mean(function, a, b, w, rows):
     return sum(function(a[j], b[j], w) for j in rows) / len(rows)
 
 
-def penalty(kind, w):
-    """R(w)."""
-    return np.abs(w).sum() if kind == "l1" else (w**2).sum() / 2
-
-
 # The loss and its gradient
 
 
@@ -90,47 +86,6 @@ def test_loss_gradient_and_sensitivity_are_the_papers(rng, n, J, S, scale):
             assert losses[i, s] == pytest.approx(mean(loss, a, b, w, rows), rel=1e-10, abs=1e-300)
             terms = [np.abs(gradient(a[j], b[j], w)).sum() / len(rows) for j in rows]
             assert sensitivity[i, s] == pytest.approx(max(terms), rel=1e-9, abs=1e-300)
-
-
-@settings(max_examples=25)
-@given(
-    rng=rngs,
-    sizes=st.lists(st.integers(0, 130), min_size=1, max_size=4).filter(any),
-    J=st.integers(1, 9),
-)
-def test_any_numbers_of_records_add_up(rng, sizes, J):
-    """Records are read in chunks, some of them not full."""
-    dataset = make_dataset(sum(sizes), 1, J, 2, seed=int(rng.integers(1000)))
-    names = [str(number) for number in range(len(sizes))]
-    written = written_by(dataset, np.repeat(np.arange(len(sizes)), sizes), names)
-    block = everyone(bind(written, BY_WRITER))
-    z = rng.normal(size=(len(sizes), 1, 1, J))
-    value, sensitivity = gradient_of(block, z, 1)
-    losses = mean_losses(block, z)
-    a, b = records(dataset)
-    for i, size in enumerate(sizes):
-        own, w = range(sum(sizes[:i]), sum(sizes[: i + 1])), z[i, 0, 0]
-        terms = np.array([gradient(a[j], b[j], w) for j in own]).reshape(size, J)
-        np.testing.assert_allclose(value[i, 0, 0], terms.sum(axis=0), atol=1e-10)
-        largest = np.abs(terms).sum(axis=1).max(initial=0)
-        assert sensitivity[i, 0] == pytest.approx(largest, rel=1e-9)
-        total = sum(loss(a[j], b[j], w) for j in own)
-        assert losses[i, 0] * size == pytest.approx(total, rel=1e-9)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("margin", [-1000.0, -100.0, 0.0, 100.0, 1000.0])
-@pytest.mark.filterwarnings("error")
-def test_huge_margins_neither_overflow_nor_lose_the_loss(dtype, margin):
-    """One record a = (1), b = 1, so that the model is the margin."""
-    block = everyone(bind(with_records([[1.0]], [1]), dtype=dtype))
-    w = np.full((1, 1, 1, 1), margin, dtype)
-    (value,), (sensitivity,) = gradient_of(block, w, 1)
-    expected_loss = {-1000: 1000, -100: 100, 0: np.log(2), 100: np.exp(-100), 1000: 0}[margin]
-    slope = {-1000: -1, -100: -1, 0: -0.5, 100: -np.exp(-100), 1000: 0}[margin]
-    assert mean_losses(block, w)[0, 0] == pytest.approx(expected_loss, rel=1e-6, abs=1e-40)
-    assert value[0, 0, 0] == pytest.approx(slope, rel=1e-6, abs=1e-40)
-    assert sensitivity[0] == pytest.approx(-slope, rel=1e-6, abs=1e-40)
 
 
 def test_single_precision_is_close_to_double_precision(two):
@@ -397,7 +352,7 @@ def test_evaluation_is_the_literal_one(written, scheme, kind):
         wrong = [(1 if v @ a[j] > 0 else -1) != b[j] for j in test]
         assert found["test_error"][s] == np.mean(wrong)
         assert found["test_loss"][s] == pytest.approx(np.mean([loss(a[j], b[j], v) for j in test]))
-        f = [mean(loss, a, b, v, rows) + 0.01 * penalty(kind, v) for rows in parts]
+        f = [mean(loss, a, b, v, rows) + 0.01 * literal_penalty(kind, v) for rows in parts]
         assert found["train_loss"][s] == pytest.approx(sum(f))
         own = [mean(loss, a, b, z[i, s, 0], rows) for i, rows in enumerate(parts)]
         assert found["empirical_loss"][s] == pytest.approx(sum(own) / n)
@@ -425,9 +380,11 @@ def test_rows_that_test_are_those_that_nobody_trains_on(two):
 # Agents and seeds together
 
 
-def test_blocks_of_agents_do_not_change_a_bit(two):
-    problem = bind(two, SHUFFLED, range(2), dtype="float32")
-    z = np.random.default_rng(11).normal(size=(7, 2, 1, 7)).astype(np.float32)
+@pytest.mark.parametrize(("loss", "scheme"), [("logistic", SHUFFLED), ("softmax", 7)], ids=str)
+def test_blocks_of_agents_do_not_change_a_bit(two, made, loss, scheme):
+    data = two if loss == "logistic" else made
+    problem = bind_rows(data, loss, scheme, range(2), dtype="float32")
+    z = np.random.default_rng(11).normal(size=(7, 2, *problem.model_shape)).astype(np.float32)
     together = everyone(problem)
     all_ = together.gradient(z, together.n_samples)
     for p in range(7):
@@ -462,6 +419,8 @@ def test_seeds_in_a_batch_do_not_change_each_other(two, scheme):
             (value[:, s], found.value[:, 0]),
             (sensitivity[:, s], found.sensitivity.l1[:, 0]),
             (mean_losses(block, z)[:, s], mean_losses(alone, z_s)[:, 0]),
+            (block.smoothness[:, s], alone.smoothness[:, 0]),
+            (block.curvature_bound[:, s], alone.curvature_bound[:, 0]),
         ):
             np.testing.assert_allclose(together, own, rtol=rtol, atol=rtol / 10)
         np.testing.assert_array_equal(optimum[s], single.optimum()[0])

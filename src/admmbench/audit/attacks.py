@@ -71,8 +71,7 @@ def _on_grid(run: Taped, world: Taped) -> Array:
         noise, grid = np.linalg.norm(noise, axis=-1, keepdims=True), grid * run.scale
     grid = grid[..., None]
     steps = np.divide(noise, grid, out=np.zeros_like(noise), where=grid > 0)
-    found: Array = np.cos(2 * np.pi * steps).sum(axis=-1)
-    return found
+    return np.asarray(np.cos(2 * np.pi * steps).sum(axis=-1))
 
 
 def _loss(models: Array, world: Run, row: int) -> Array:
@@ -139,14 +138,9 @@ def power(runs: int, delta: float, confidence: float) -> float:
 
 
 def bound_of_scores(first: Array, second: Array, delta: float, level: float) -> float:
-    """Bound epsilon from below by an attack that takes runs with large scores for runs of the first world.
+    """Bound epsilon from below by the scores of independent runs of the first and of the second world, shape (n,).
 
-    Parameters
-    ----------
-    first, second
-        Scores of independent runs of the two worlds, shape (n,).
-    delta, level
-        See `epsilon_lower`.
+    The attack takes runs with large scores for runs of the first world; see `epsilon_lower`.
     """
     return float(epsilon_lower(*_tested(first, second, delta, level), delta, level))
 
@@ -189,14 +183,10 @@ def epsilon_lower(
 
     Parameters
     ----------
-    true_positives
-        Runs of the first world that the attack takes for runs of the first.
-    n_positive
-        Runs of the first world.
-    false_positives
-        Runs of the second world that it takes for runs of the first.
-    n_negative
-        Runs of the second world.
+    true_positives, n_positive
+        Runs of the first world that the attack takes for such runs, of all runs of the first world.
+    false_positives, n_negative
+        Runs of the second world that it takes for runs of the first, of all runs of the second world.
     delta
         Of the guarantee.
     level

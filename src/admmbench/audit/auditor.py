@@ -169,7 +169,7 @@ def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
 
 
 class Seen:
-    """It remembers what an audit needs of the runs with one canary.
+    """What an audit needs of the runs with one canary.
 
     Parameters
     ----------
@@ -221,21 +221,18 @@ class Seen:
 
     def findings(self, confidence: float, ledger: Ledger) -> Iterator[Finding]:
         """Return what all levels found, with this confidence in each lower bound."""
-        canary, attacked = self.worlds.canary, [TRAJECTORY, MODEL]
-        for level in _CHECKED:
-            if not self.uncovered:
+        canary, given = self.worlds.canary, (self.spec.delta, confidence, ledger)
+        for level in (*_CHECKED, TRAJECTORY, MODEL):
+            if self.uncovered and level != MODEL:
+                yield not_covered(level, canary, self.uncovered)
+            elif level in _CHECKED:
                 yield worst(each for each in self.checks if each.level == level)
             else:
-                yield not_covered(level, canary, self.uncovered)
-        if self.uncovered:
-            yield not_covered(attacked.pop(0), canary, self.uncovered)
-        for level in attacked:
-            given = self.spec.delta, confidence, ledger
-            yield worst(
-                lower_bound(level, canary, _joined(scores), *given, attack)
-                for (of, attack), scores in self.scores.items()
-                if of == level
-            )
+                yield worst(
+                    lower_bound(level, canary, _joined(scores), *given, attack)
+                    for (of, attack), scores in self.scores.items()
+                    if of == level
+                )
 
 
 def _joined(parts: list[Scores]) -> Scores:
@@ -276,13 +273,13 @@ def probe(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> list[Finding]
         Numbers of the rounds.
     """
     relations = {"zero_out": worlds.without, spec.privacy.relation: worlds.second}
-    found = []
+    found = defaultdict(list)
     for relation, second in relations.items():
         privacy = spec.privacy.model_copy(update={"relation": relation})
         own = spec.model_copy(update={"privacy": privacy})
-        found += _as_loud_as_possible(own, worlds, second, rounds)
-    levels = {each.level for each in found}
-    return [worst(each for each in found if each.level == level) for level in sorted(levels)]
+        for finding in _as_loud_as_possible(own, worlds, second, rounds):
+            found[finding.level].append(finding)
+    return [worst(found[level]) for level in sorted(found)]
 
 
 def probe_other_records(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> Iterator[Finding]:
@@ -309,13 +306,11 @@ def probe_other_records(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) ->
 def _as_loud_as_possible(
     spec: RunSpec, worlds: Worlds, second: World, rounds: Sequence[int]
 ) -> list[Finding]:
-    for count in _USED:
-        try:
+    *larger, least = _USED
+    for count in larger:
+        with suppress(AlgorithmError):
             return list(_compared(spec, worlds, second, rounds, _LOUDER[:count]))
-        except AlgorithmError:
-            if count == _USED[-1]:
-                raise
-    return []
+    return list(_compared(spec, worlds, second, rounds, _LOUDER[:least]))
 
 
 def _compared(

@@ -21,17 +21,10 @@ LEVEL, CANARY = "range", "column"
 
 
 def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: Sequence[int]) -> Audit:
-    """Attack a method whose parties send predictions: in the second world a column of the first party is another one.
+    """Attack some rounds of a method whose parties send predictions, see `admmbench.audit.audit`.
 
-    A message that lies in the range of a party's columns lies in that of a neighbour's by chance only. The attack takes
-    the world whose range is nearer.
-
-    Parameters
-    ----------
-    spec, data, settings
-        See `admmbench.audit.audit`.
-    rounds
-        Numbers of the attacked rounds.
+    In the second world a column of the first party is another one. A message that lies in the range of a party's
+    columns lies in that of a neighbour's by chance only. The attack takes the world whose range is nearer.
     """
     n = settings.repeats
     runs = [
@@ -73,8 +66,7 @@ def _scores(first: Run, second: Run) -> Scores:
     def nearer(run: Run) -> Array:
         message = run.public[max(run.public)]["message 0"][0]
         own, other = (_distance(message, basis) for basis in bases)
-        found: Array = other - own
-        return found
+        return np.asarray(other - own)
 
     return nearer(first), nearer(second)
 

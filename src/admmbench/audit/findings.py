@@ -16,33 +16,22 @@ Interval = tuple[float, float]
 
 
 class Finding(Strict):
-    """A finding is what one level found with one canary.
-
-    Attributes
-    ----------
-    level
-        Name of the level.
-    canary
-        Name of the canary.
-    passed
-        Whether nothing was wrong; None if the level does not apply.
-    value
-        What was measured.
-    bound
-        What the value must not exceed.
-    sentence
-        The finding in words.
-    rates
-        Intervals of an attack's rates of hits and of false alarms, which hold together; None if it has none.
-    """
+    """What one level found with one canary."""
 
     level: str
+    """Name of the level."""
     canary: str
+    """Name of the canary."""
     passed: bool | None
+    """Whether nothing was wrong; None if the level does not apply."""
     value: float
+    """What was measured."""
     bound: float
+    """What the value must not exceed."""
     sentence: str
+    """The finding in words."""
     rates: tuple[Interval, Interval] | None = None
+    """Intervals of an attack's rates of hits and of false alarms, which hold together; None if it has none."""
 
 
 def checked(
@@ -72,74 +61,52 @@ def worst(findings: Iterable[Finding]) -> Finding:
 
 
 class ManyCanaries(Strict):
-    """An attack on one run with many canaries has these numbers.
-
-    Attributes
-    ----------
-    canaries, rounds
-        How many there were.
-    guesses, right
-        About how many canaries there was a guess, and how many of these were right.
-    epsilon_ledger, epsilon_lower, epsilon_power
-        As in `Audit`, of these rounds.
-    """
+    """Numbers of an attack on one run with many canaries."""
 
     canaries: int
+    """Number of canaries."""
     rounds: int
+    """Number of attacked rounds."""
     guesses: int
+    """Number of canaries about which there was a guess."""
     right: int
+    """Number of guesses that were right."""
     epsilon_ledger: float
     epsilon_lower: float
     epsilon_power: float
+    """All three as in `Audit`, of these rounds."""
 
 
 class Audit(Strict):
-    """An audit holds all findings, and the three epsilons of the audited rounds.
-
-    Attributes
-    ----------
-    findings
-        One for each level and canary.
-    rounds
-        Attacked rounds.
-    of_rounds
-        Rounds of the run.
-    chosen
-        Numbers of the attacked rounds.
-    compared
-        Rounds in which both worlds were compared with the same noisy values: the levels coupling and likelihood.
-    delta
-        Delta at which the epsilons are stated; epsilons are None if nothing was audited.
-    epsilon_ledger
-        Total composed from what the ledgers were told.
-    epsilon_lower
-        Largest lower bound that an attack gave; all of them hold together with the confidence asked for.
-    epsilon_power
-        What an attack would show with as many runs if it made no error.
-    epsilon_claimed
-        Rounds times the budget of one release.
-    curve
-        Largest rate of hits that the releases of the attacked rounds allow, at some rates of false alarms: pairs of
-        both, alarms first.
-    one_run
-        Numbers of the attack on one run; None if there was none.
-    comment
-        Why there is nothing to audit; empty if there is.
-    """
+    """All findings, and the three epsilons of the audited rounds."""
 
     findings: tuple[Finding, ...] = ()
+    """One for each level and canary."""
     rounds: int = 0
+    """Attacked rounds."""
     of_rounds: int = 0
+    """Rounds of the run."""
     chosen: tuple[int, ...] = ()
+    """Numbers of the attacked rounds."""
     compared: int = 0
+    """Rounds in which both worlds were compared with the same noisy values: the levels coupling and likelihood."""
     delta: float = 0.0
+    """Delta at which the epsilons are stated; epsilons are None if nothing was audited."""
     epsilon_ledger: float | None = None
+    """Total composed from what the ledgers were told."""
     epsilon_lower: float | None = None
+    """Largest lower bound that an attack gave; all of them hold together with the confidence asked for."""
     epsilon_power: float | None = None
+    """What an attack would show with as many runs if it made no error."""
     epsilon_claimed: float | None = None
+    """Rounds times the budget of one release."""
     curve: tuple[tuple[float, float], ...] = ()
+    """Largest rate of hits that the releases of the attacked rounds allow, at some rates of false alarms: pairs of
+    both, alarms first."""
     one_run: ManyCanaries | None = None
+    """Numbers of the attack on one run; None if there was none."""
     comment: str = ""
+    """Why there is nothing to audit; empty if there is."""
 
     @property
     def passed(self) -> bool | None:

@@ -122,11 +122,8 @@ def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
     for t, ours in first.public.items():
         theirs = second.public[t]
         for name in ours | theirs:
-            apart = _difference(ours.get(name), theirs.get(name), n_seeds)
-            yield (
-                apart,
-                f"Data leave without noise: {name} of round {t} tells the worlds apart.",
-            )
+            sentence = f"Data leave without noise: {name} of round {t} tells the worlds apart."
+            yield _difference(ours.get(name), theirs.get(name), n_seeds), sentence
 
 
 def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
@@ -246,16 +243,14 @@ def _participation(of: Played) -> dict[float, tuple[Array, Array]]:
 
 def _differ(one: Taped, other: Taped) -> Array:
     """Whether the values of two releases are different, shape (B, S)."""
-    found: Array = (one.value != other.value).any(axis=tuple(range(2, one.value.ndim)))
-    return found
+    return np.asarray((one.value != other.value).any(axis=tuple(range(2, one.value.ndim))))
 
 
 def _in_pairs(what: Array, axis: int) -> Array:
     """Whether something is so in both of two neighbouring releases, or seeds."""
     pairs = np.moveaxis(what, axis, 0)
     pairs = pairs[: len(pairs) // 2 * 2]
-    found: Array = pairs[::2] & pairs[1::2]
-    return found
+    return np.asarray(pairs[::2] & pairs[1::2])
 
 
 def _unlikely(seen: Array, taken: Array, q: float) -> bool:
@@ -271,8 +266,7 @@ def _apart(one: Taped, other: Taped) -> Array:
     apart = np.abs(one.value - other.value).reshape(*one.scale.shape, -1)
     # Where there is no noise, any difference is an infinite shift.
     scale = one.scale[..., None]
-    found: Array = np.divide(apart, scale, out=np.where(apart > 0, np.inf, 0.0), where=scale > 0)
-    return found
+    return np.divide(apart, scale, out=np.where(apart > 0, np.inf, 0.0), where=scale > 0)
 
 
 def _stretch(one: Taped, other: Taped, run: Taped) -> Array:

@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from admmbench.audit.findings import Finding, ManyCanaries, checked, not_covered
 from admmbench.audit.tapes import SPHERICAL
-from admmbench.audit.worlds import Run, World, play, rows_of_agents
+from admmbench.audit.worlds import Run, World, play, possible_targets, rows_of_agents
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind
 from admmbench.engine.streams import FEDERATION, stream
@@ -166,7 +166,7 @@ class Canaries:
             low, high = float(data.X_train.min()), float(data.X_train.max())
         ends = np.clip([low, high], -problem.bound_linf, problem.bound_linf)
         shape = len(self.rows), data.X_train.shape[1]
-        targets = np.arange(data.n_classes) if data.n_classes else _ends(data.y_train)
+        targets = possible_targets(data)
         first = source.integers(len(targets), size=len(self.rows))
         others = first + source.integers(1, len(targets), size=len(self.rows))
         self._data, self._replaced = data, spec.privacy.relation == "replace"
@@ -182,10 +182,6 @@ class Canaries:
         X[self.rows] = np.where(present[:, None] | self._replaced, self._X, 0)
         y[self.rows] = np.where(present | (not self._replaced), self._y, self._other_y)
         return World(replace(self._data, X_train=X, y_train=y))
-
-
-def _ends(targets: Array) -> Array:
-    return np.array([targets.min(), targets.max()])
 
 
 def _noise(run: Run, world: Run) -> dict[int, list[tuple[str, Array]]]:

@@ -39,7 +39,7 @@ class OneRun(Strict):
 
 
 class AuditSettings(Strict):
-    """These settings say how much is audited.
+    """How much is audited.
 
     Attributes
     ----------
@@ -67,13 +67,7 @@ class AuditSettings(Strict):
     budgets: Epsilons | None = None
 
     def confidence(self, attacks: int = 3) -> float:
-        """Return the confidence in each bound with which all hold together.
-
-        Parameters
-        ----------
-        attacks
-            With each canary; there are three at most.
-        """
+        """Return the confidence in each bound with which all hold together, for three attacks with a canary at most."""
         bounds = attacks * len(self.canaries) + (self.one_run is not None)
         return 1 - (1 - self.level) / bounds
 
@@ -103,14 +97,11 @@ def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
 
 def one_run_rounds(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> int:
     """Count the rounds of the attack with many canaries: all that are asked for, if what is kept of them fits."""
-    fit = max(1, int(_MOST_OF_A_SEED / one_run_bytes(spec, data, settings)))
-    return min(settings.rounds or all_rounds(spec), all_rounds(spec), fit)
-
-
-def one_run_bytes(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> float:
-    """Estimate the bytes that the attack with many canaries keeps of a round: the shift by each, and tapes."""
     size = spec.as_problem.loss.outputs(data) * data.n_features * spec.method.updates
-    return 4 * size * settings.canaries + tape_bytes(spec, data)
+    # Of a round, the shift by each canary in single precision is kept, and tapes.
+    kept = 4 * size * settings.canaries + tape_bytes(spec, data)
+    fit = max(1, int(_MOST_OF_A_SEED / kept))
+    return min(settings.rounds or all_rounds(spec), all_rounds(spec), fit)
 
 
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:

@@ -32,7 +32,7 @@ _LOUDEST = 64
 
 
 class OnTape(Strategy):
-    """A federation whose noise is on tape computes so: plain arrays show what noise is added to.
+    """Arithmetic of a federation whose noise is on tape: plain arrays show what noise is added to.
 
     Solutions are put on tape as well, where their noise is in the subproblem.
     """

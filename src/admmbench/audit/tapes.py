@@ -27,7 +27,7 @@ SPHERICAL = "spherical"
 
 
 class Entry(NamedTuple):
-    """An entry is what a ledger was told of a release."""
+    """What a ledger was told of a release."""
 
     cost: Cost
     times: float
@@ -53,7 +53,7 @@ def entries(then: Spending, now: Spending) -> list[Entry]:
 
 
 class Curved(NamedTuple):
-    """It says how a subproblem turns its noise into a solution."""
+    """How a subproblem turns its noise into a solution."""
 
     convexity: Array
     """Of all but the loss, shape (B, S)."""
@@ -63,49 +63,33 @@ class Curved(NamedTuple):
 
 @dataclass(frozen=True)
 class Taped:
-    """A noisy release of a block of B agents is kept so, for S seeds.
-
-    Attributes
-    ----------
-    t
-        The round.
-    law
-        That was declared when the noise was drawn.
-    value
-        What noise is added to, on the grid, shape (B, S, ...).
-    total
-        Its sum with the noise, likewise: as far as it is a function of what is released, or the same in both worlds.
-    released
-        What the method went on with, likewise: the sum, or the solution of a subproblem that the noise is in.
-    scale
-        That was declared when the noise was drawn, shape (B, S).
-    grid
-        Spacing of the noise, shape (B, S); of spherical noise in scales.
-    entered
-        What the ledger of each agent was told of it.
-    curved
-        Of a solution; None where the sum is released, or the loss has several predictions.
-    inside
-        Of a noisy solution whose problem has noise too: that part of the release. It is due to the noise ``total -
-        value`` at what is released.
-    exact
-        Of a part inside: the solution before its noise, and the sum of gradient and noise at it.
-    drawn
-        Of a part inside: its noise, which what is released shows together with that on the solution.
-    """
+    """Noisy release of a block of B agents, for S seeds."""
 
     t: int
+    """The round."""
     law: str
+    """That was declared when the noise was drawn."""
     value: Array
+    """What noise is added to, on the grid, shape (B, S, ...)."""
     total: Array
+    """Its sum with the noise, likewise: as far as it is a function of what is released, or the same in both worlds."""
     released: Array
+    """What the method went on with, likewise: the sum, or the solution of a subproblem that the noise is in."""
     scale: Array
+    """That was declared when the noise was drawn, shape (B, S)."""
     grid: Array
+    """Spacing of the noise, shape (B, S); of spherical noise in scales."""
     entered: list[list[Entry]]
+    """What the ledger of each agent was told of it."""
     curved: Curved | None = None
+    """Of a solution; None where the sum is released, or the loss has several predictions."""
     inside: Taped | None = None
+    """Of a noisy solution whose problem has noise too: that part of the release. It is due to the noise ``total -
+    value`` at what is released."""
     exact: tuple[Array, Array] | None = None
+    """Of a part inside: the solution before its noise, and the sum of gradient and noise at it."""
     drawn: Array | None = None
+    """Of a part inside: its noise, which what is released shows together with that on the solution."""
 
     @property
     def parts(self) -> list[Taped]:
@@ -119,8 +103,7 @@ class Taped:
 
     def noise(self, world: Taped) -> Array:
         """Return the noise that it is due to in a world, shape (B, S, entries)."""
-        found: Array = (self.total - world.value).reshape(*self.scale.shape, -1)
-        return found
+        return np.asarray((self.total - world.value).reshape(*self.scale.shape, -1))
 
     @property
     def added(self) -> Array:
@@ -133,7 +116,7 @@ Tape = list[Taped]
 
 
 class TapedNoise(Noise):
-    """The source notes releases, and plays those of a tape instead of its own if there is one.
+    """Source of noise that notes releases, and plays those of a tape instead of its own if there is one.
 
     Parameters
     ----------
@@ -262,8 +245,9 @@ def sums(tapes: Sequence[Tape]) -> list[Tape]:
     """
 
     def summed(of: tuple[Taped, ...], name: str) -> Array:
-        found: Array = np.concatenate([getattr(each, name) for each in of]).sum(0, keepdims=True)
-        return found
+        return np.asarray(
+            np.concatenate([getattr(each, name) for each in of]).sum(0, keepdims=True)
+        )
 
     found = [
         replace(

@@ -24,7 +24,7 @@ from admmbench.spec.run import RunSpec
 
 
 class World(NamedTuple):
-    """A world is a data set, perhaps without one agent."""
+    """Data set, perhaps without one agent."""
 
     data: Dataset
     absent: int | None = None
@@ -32,7 +32,7 @@ class World(NamedTuple):
 
 
 class Run:
-    """A run does rounds of a method on tape, in one world.
+    """Rounds of a method on tape, in one world.
 
     Some rounds may be left out. How far a release moves must be what the ledger is told, wherever earlier releases have
     led, so that a round may follow any other.
@@ -187,7 +187,7 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair has runs of both worlds, for a batch of seeds, and with each of them both worlds again."""
+    """Runs of both worlds, for a batch of seeds, and with each of them both worlds again."""
 
     first: Played
     second: Played
@@ -228,18 +228,12 @@ def play_both(
 
 @dataclass(frozen=True, eq=False)
 class Forced(Sampler):
-    """A source of samples takes some records into all of them, or into none.
-
-    Attributes
-    ----------
-    records
-        Their numbers among their owner's, for each of the agents that are served together.
-    taken
-        Whether into all.
-    """
+    """Source of samples that takes some records into all of them, or into none."""
 
     records: Sequence[Array]
+    """Their numbers among their owner's, for each of the agents that are served together."""
     taken: bool
+    """Whether into all."""
 
     def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
         """Draw as `Sampler.draw` does, and add or take away the records."""
@@ -276,27 +270,18 @@ def _forced(
 
 @dataclass(frozen=True)
 class Worlds:
-    """These worlds are neighbours. Where totals are about whole agents, all records of one are canaries.
-
-    Attributes
-    ----------
-    canary
-        Name of the canary.
-    row
-        Training row in which they differ, or the first one of the agent.
-    first
-        Where the canary is.
-    second
-        Where another record is in its place: one that contributes nothing, or one with the opposite target.
-    without
-        Where one is that contributes nothing, or the agent is absent, whatever the relation.
-    """
+    """Neighbouring worlds. Where totals are about whole agents, all records of one are canaries."""
 
     canary: Name
+    """Name of the canary."""
     row: int
+    """Training row in which they differ, or the first one of the agent."""
     first: World
+    """Where the canary is."""
     second: World
+    """Where another record is in its place: one that contributes nothing, or one with the opposite target."""
     without: World
+    """Where one is that contributes nothing, or the agent is absent, whatever the relation."""
 
 
 def unshuffled(spec: RunSpec) -> RunSpec:
@@ -307,18 +292,14 @@ def unshuffled(spec: RunSpec) -> RunSpec:
 def make_worlds(
     spec: RunSpec, data: Dataset, rounds: Sequence[int], names: Sequence[Name]
 ) -> Iterator[Worlds]:
-    """Make the worlds of some canaries.
+    """Make the worlds of canaries of these names.
 
     Parameters
     ----------
-    spec
+    spec, data
         What is audited, unshuffled. Its seeds are those of a pilot run, whose models a canary's target is chosen by.
-    data
-        The data set.
     rounds
         Those of the pilot run.
-    names
-        The canaries.
     """
     pilot = play(spec, World(data), rounds)
     problem = pilot.federation.problem
@@ -362,6 +343,12 @@ def other_records(data: Dataset) -> Iterator[Dataset]:
         yield replace(data, X_train=records.astype(X.dtype), y_train=targets)
 
 
+def possible_targets(data: Dataset) -> Array:
+    """Return the targets that a canary may have: classes, or the ends of numbers."""
+    ends = np.array([data.y_train.min(), data.y_train.max()])
+    return np.arange(data.n_classes) if data.n_classes else ends
+
+
 def rows_of_agents(spec: RunSpec, data: Dataset) -> list[Array]:
     """Return the training rows of each agent."""
     found = spec.scheme.split(data, [])
@@ -396,9 +383,8 @@ def _contributions(problem: BoundRows, rows: Array) -> Array:
 
 
 def _targets(problem: BoundRows, data: Dataset, x: Array, model: Array) -> tuple[Any, Any]:
-    """Targets for which a model is least and most wrong about a record: classes, or the ends of numbers."""
-    ends = np.array([data.y_train.min(), data.y_train.max()])
-    candidates = np.arange(data.n_classes) if data.n_classes else ends
+    """Targets for which a model is least and most wrong about a record."""
+    candidates = possible_targets(data)
     u = np.broadcast_to(model @ x, (len(candidates), len(model)))
     wrong = problem.loss.losses(u.copy(), problem.loss.targets(candidates, problem.dtype))
     return candidates[wrong.argmin()], candidates[wrong.argmax()]

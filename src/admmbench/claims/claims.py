@@ -45,13 +45,11 @@ class ClaimError(ValueError):
     """A file of claims is wrong; the message names the file, the claim and the nearest name."""
 
 
-def _tier(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
 Epsilon = Annotated[float, Field(gt=0, description="budget of one iteration; .inf: no noise")]
 Labels = Annotated[list[str], Field(min_length=1)]
-Tier = Annotated[list[str], BeforeValidator(_tier), Field(min_length=1)]
+Tier = Annotated[
+    Labels, BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+]
 
 
 class Requirements(Strict):
@@ -143,7 +141,7 @@ class Evidence(Strict):
 
 
 class Comparison(Evidence):
-    """A claim of this kind states differences, of which tiny ones do not count."""
+    """Evidence of differences, of which tiny ones do not count."""
 
     relevant: Annotated[
         float | None,
@@ -200,14 +198,11 @@ class Value(Evidence):
 
     def contrasts(self, runs: Runs) -> Iterator[Contrast]:
         """Ask for the published number, within the tolerance."""
-        own = values = runs.at(self.algorithm, self.epsilon)
-        other, quantity = None, Quantity.VALUE
+        own, other = self._sides(runs)
+        values = own if other is None else own - other
+        quantity = Quantity.RATIO if self.over else Quantity.VALUE
         if self.minus:
-            other, quantity = runs.at(self.minus, self.epsilon), Quantity.DIFFERENCE
-            values = own - other
-        elif self.over:
-            own = values = own / runs.at(self.over, self.epsilon)
-            quantity = Quantity.RATIO
+            quantity = Quantity.DIFFERENCE
         estimate: Estimate | Difference = runs.estimate(values)
         if self.over_seeds == "best":
             depth = normal_minimum(self._of(values))
@@ -222,16 +217,20 @@ class Value(Evidence):
 
     def rows(self, runs: Runs) -> list[Row]:
         """Return the number that stands beside the published one, and of how many runs it is."""
-        values = runs.at(self.algorithm, self.epsilon)
-        other = runs.at(self.minus, self.epsilon) if self.minus else None
-        if self.over:
-            values = values / runs.at(self.over, self.epsilon)
+        values, other = self._sides(runs)
         if self.over_seeds == "best":
             of = self._of(values)
             number = lowest(values, of) - (0.0 if other is None else lowest(other, of))
             return [Row(((number,),), n=of)]
         values = values if other is None else values - other
         return [Row(((float(values.mean("seed")),),), n=int(values.notnull().sum()))]
+
+    def _sides(self, runs: Runs) -> tuple[xr.DataArray, xr.DataArray | None]:
+        """Values of the method, or their ratios, and those to subtract."""
+        values = runs.at(self.algorithm, self.epsilon)
+        if self.over:
+            values = values / runs.at(self.over, self.epsilon)
+        return values, runs.at(self.minus, self.epsilon) if self.minus else None
 
     def _of(self, values: xr.DataArray) -> int:
         """Number of runs of which the best one is taken."""
@@ -267,20 +266,11 @@ class Order(Comparison):
         """Ask each difference between neighbouring tiers to be above 0."""
         for epsilon in self.epsilon:
             for low, high in self.pairs():
-                one, other = (high, epsilon), (low, epsilon)
-                if not {one, other} <= {*runs.present}:
-                    continue
-                smallest = self.smallest(runs.mean(*other), runs.mean(*one))
-                gap = runs.paired(one, other)
-                yield Contrast(
-                    Quantity.GAP,
-                    (one, other),
-                    above_zero(smallest),
-                    smallest,
-                    gap,
-                    runs.estimate(gap),
-                    worse=(one,),
-                )
+                both = (high, epsilon), (low, epsilon)
+                if {*both} <= {*runs.present}:
+                    smallest = self.smallest(*(runs.mean(*one) for one in both))
+                    region, gap = above_zero(smallest), runs.paired(*both)
+                    yield runs.contrast(Quantity.GAP, both, region, smallest, gap, worse=both[:1])
 
     def rows(self, runs: Runs) -> list[Row]:
         """Return the means at each epsilon, in the order of the statement."""
@@ -296,7 +286,7 @@ class Order(Comparison):
 
 
 class Reference(Strict):
-    """A label and a budget name the run that others are compared with."""
+    """Label and budget of the run that others are compared with."""
 
     algorithm: str
     epsilon: Epsilon
@@ -321,16 +311,16 @@ class Close(Evidence):
         """Ask the method to lie within the tolerance of the reference, and the others outside."""
         reference = self.reference.algorithm, self.reference.epsilon
         for label in (self.algorithm, *self.others):
-            one, near = (label, self.epsilon), label == self.algorithm
-            distance = runs.paired(one, reference)
-            yield Contrast(
+            both = (label, self.epsilon), reference
+            near = label == self.algorithm
+            region = (within if near else apart)(0.0, self.tolerance)
+            yield runs.contrast(
                 Quantity.NEAR if near else Quantity.FAR,
-                (one, reference),
-                (within if near else apart)(0.0, self.tolerance),
+                both,
+                region,
                 self.tolerance,
-                distance,
-                runs.estimate(distance),
-                worse=() if near else (one,),
+                runs.paired(*both),
+                worse=() if near else both[:1],
             )
 
 
@@ -383,8 +373,7 @@ class Trend(Grid, Comparison):
         for label, epsilon in runs.present:
             largest = runs.curve(self.metric, label, epsilon).max("round")
             ratio = last.sel(algorithm=label, epsilon=epsilon, drop=True) / largest
-            one = ((label, epsilon),)
-            yield Contrast(Quantity.END, one, at_most(limit), limit, ratio, runs.estimate(ratio))
+            yield runs.contrast(Quantity.END, ((label, epsilon),), at_most(limit), limit, ratio)
 
     def _present(self, runs: Runs, label: str) -> list[Selected]:
         """Budgets of a method that were run, in ascending order."""
@@ -393,27 +382,12 @@ class Trend(Grid, Comparison):
     def _steps(self, runs: Runs, points: Sequence[Selected]) -> Iterator[Contrast]:
         """Contrasts of one method; for two budgets, the fall alone is enough."""
         smallest = self.smallest(*(runs.mean(*point) for point in points))
-        fall = runs.paired(points[0], points[-1])
-        yield Contrast(
-            Quantity.FALL,
-            (points[0], points[-1]),
-            above_zero(smallest),
-            smallest,
-            fall,
-            runs.estimate(fall),
-            worse=(points[0],),
-        )
-        for first, last in itertools.pairwise(points) if len(points) > 2 else ():
-            rise = -runs.paired(first, last)
-            yield Contrast(
-                Quantity.RISE,
-                (first, last),
-                at_most(smallest),
-                smallest,
-                rise,
-                runs.estimate(rise),
-                worse=(first,),
-            )
+        ends, region = (points[0], points[-1]), above_zero(smallest)
+        fall = runs.paired(*ends)
+        yield runs.contrast(Quantity.FALL, ends, region, smallest, fall, worse=ends[:1])
+        for step in itertools.pairwise(points) if len(points) > 2 else ():
+            region, rise = at_most(smallest), -runs.paired(*step)
+            yield runs.contrast(Quantity.RISE, step, region, smallest, rise, worse=step[:1])
 
     def rows(self, runs: Runs) -> list[Row]:
         """Return the means of each method over the budgets."""
@@ -464,14 +438,12 @@ class Spread(Comparison):
             return self.wide.range(values) - self.narrow.range(values)
 
         smallest = self.smallest(self.narrow.range(values), self.wide.range(values))
-        by_seed = jackknife(values, excess)
-        yield Contrast(
+        yield runs.contrast(
             Quantity.EXCESS,
             tuple(runs.present),
             above_zero(smallest),
             smallest,
-            by_seed,
-            runs.estimate(by_seed),
+            jackknife(values, excess),
             blamed=tuple(self.narrow.selections()),
         )
 
@@ -553,11 +525,10 @@ class Rate(Grid, Evidence):
     def contrasts(self, runs: Runs) -> Iterator[Contrast]:
         """Ask the slope of the mean over the last decade of rounds, on logarithmic axes, to be steep enough."""
         limit = self.exponent + (self.tolerance or 0.0)
-        never = math.inf if self.tolerance is None else None
-        region = at_most(limit, refuted_above=never)
+        region = at_most(limit, refuted_above=math.inf if self.tolerance is None else None)
         for run in runs.present:
             slopes = jackknife(runs.curve(self.metric, *run), statistics.last_slope)
-            yield Contrast(Quantity.SLOPE, (run,), region, limit, slopes, runs.estimate(slopes))
+            yield runs.contrast(Quantity.SLOPE, (run,), region, limit, slopes)
 
 
 Piece = Annotated[
@@ -610,12 +581,7 @@ class _File(Strict):
 
 
 def load(files: Iterable[Path]) -> list[Claim]:
-    """Read files of claims.
-
-    Parameters
-    ----------
-    files
-        YAML files.
+    """Read YAML files of claims.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from admmbench.claims.claims import Claim, Evidence, Order, check
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
-from admmbench.inference.contrasts import TEST, Bound, Decision, Region, decide
+from admmbench.inference.contrasts import TEST, Decision, Region, decide
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.power import seeds_needed
 from admmbench.results import statistics
@@ -98,43 +98,33 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs say about one piece of evidence.
-
-    Attributes
-    ----------
-    evidence
-        Piece of evidence.
-    outcome
-        What it comes to.
-    apparent
-        What the runs would come to if they met all that the statement presupposes.
-    missing, unmeasured
-        What there is not, if there are no contrasts, and the metric if it is one.
-    shortfalls, absent
-        What keeps the runs from deciding: they fall short of what is presupposed, or were not run.
-    is_unprinted
-        Whether they would contradict the claim, but for what the paper does not print.
-    is_equally_private
-        Whether methods that are ordered are equally private.
-    rows, parts
-        Numbers of ours, and contrasts with their outcomes.
-    seeds_needed
-        Seeds that would decide it, with the power of :data:`admmbench.inference.power.POWER`; infinite if too many
-        would, or no number of them; None if seeds are not what it lacks.
-    """
+    """What the runs say about one piece of evidence."""
 
     evidence: Evidence
+    """Piece of evidence."""
     outcome: Decision = Decision.NOT_RUN
+    """What it comes to."""
     apparent: Decision = Decision.NOT_RUN
+    """What the runs would come to if they met all that the statement presupposes."""
     missing: Missing | None = None
+    """What there is not, if there are no contrasts."""
     unmeasured: str = ""
+    """The metric that there is not."""
     shortfalls: Sequence[Shortfall] = ()
+    """What the statement presupposes and the runs do not meet, which keeps them from deciding."""
     absent: Sequence[Selected] = ()
+    """Methods and budgets that were not run, which keeps the others from deciding."""
     is_unprinted: bool = False
+    """Whether they would contradict the claim, but for what the paper does not print."""
     is_equally_private: bool = True
+    """Whether methods that are ordered are equally private."""
     rows: Sequence[Row] = ()
+    """Numbers of ours."""
     parts: Sequence[Part] = ()
+    """Contrasts with their outcomes."""
     seeds_needed: float | None = None
+    """Seeds that would decide it, with the power of :data:`admmbench.inference.power.POWER`; infinite if too many
+    would, or no number of them; None if seeds are not what it lacks."""
 
     @property
     def is_barred(self) -> bool:
@@ -149,21 +139,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the results say about one claim.
-
-    Attributes
-    ----------
-    claim
-        What the paper states.
-    verdict
-        One of four outcomes.
-    findings
-        One for each piece of evidence.
-    """
+    """What the results say about one claim."""
 
     claim: Claim
+    """What the paper states."""
     verdict: Decision
+    """One of four outcomes."""
     findings: tuple[Finding, ...]
+    """One for each piece of evidence."""
 
     @property
     def seeds(self) -> int:
@@ -233,16 +216,9 @@ def judge(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
 
 
 def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list[Region]:
-    """Return the regions of contrasts, with their levels.
+    """Return the regions of the contrasts of a piece of evidence, with their levels.
 
-    Parameters
-    ----------
-    contrasts
-        Of a piece of evidence.
-    tests
-        Number of tests of which any refutes the claim.
-    some
-        Whether any contrast shows the statement, instead of all.
+    Any of so many ``tests`` refutes the claim; with ``some``, any contrast shows the statement, instead of all.
     """
     shows = len(contrasts) if some else 1
     return [
@@ -343,6 +319,7 @@ class _Case:
         needed = [run for run in contrast.runs if run not in contrast.worse]
         losses = self._losses(needed)
         gap = None
+        bounds = contrast.region.shown.bounds + contrast.region.refuted.bounds
         shown = contrast.region.shown.shown(estimate)
         if losses:
             blamed = losses if contrast.blamed is None else self._losses(contrast.blamed)
@@ -373,7 +350,7 @@ class _Case:
             interval(1 - 2 * region.refuted.bounds[0].level),
             outcome,
             region.is_negligible(estimate),
-            max(bound.level for bound in _bounds(contrast.region)) if is_random else 0.0,
+            max(bound.level for bound in bounds) if is_random else 0.0,
             tuple(losses),
             gap,
         )
@@ -401,7 +378,3 @@ class _Case:
         needed = self.evidence.requires
         one = int(np.isfinite(contrast.values).sum()) == 1
         return one and needed is not None and needed.seeds == 1
-
-
-def _bounds(region: Region) -> tuple[Bound, ...]:
-    return region.shown.bounds + region.refuted.bounds

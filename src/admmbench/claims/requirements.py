@@ -27,8 +27,6 @@ highest before."""
 FEWEST_OF_A_DECADE = 3
 """Evaluated rounds in the last decade, below which a line through them shows no rate."""
 
-_SIZES = ("rounds", "seeds", "agents", "n_train")
-
 
 class Shortfall(NamedTuple):
     """Difference between runs and what a paper's statement presupposes."""
@@ -63,11 +61,9 @@ def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list
     Parameters
     ----------
     claim
-        What the paper states, with its requirements; without any, all runs meet them.
-    ds
-        Results of its experiment.
-    present
-        The selections of the claim that have a run.
+        What the paper states; without requirements, all runs meet them.
+    ds, present
+        Results of its experiment, and the selections of the claim that have a run.
     """
     if not present:
         return []
@@ -80,9 +76,14 @@ def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list
     found = [*_too_small(needed, ds, present), *unseen]
     if needed.converged:
         found += _unsolved(ds, present)
-    for label in dict.fromkeys(label for label, _ in present):
+    labels = list(dict.fromkeys(label for label, _ in present))
+    for label in labels:
         found += _other_params(needed, ds, label)
-    found += _other_relations(needed, ds, present)
+    if needed.relation:
+        # Methods that release no noise have none.
+        here = dict.fromkeys(ds["relation"].sel(algorithm=labels).values.tolist())
+        others = [each for each in here if each not in ("none", needed.relation)]
+        found += [Shortfall("relation", each, needed.relation) for each in others]
     if needed.equally_private and not equally_private(ds, present):
         found.append(Shortfall("equally_private"))
     return found
@@ -93,17 +94,6 @@ def _missing_data(ds: xr.Dataset) -> Iterator[Shortfall]:
     if "missing_data" in ds.attrs:
         found = MissingData.model_validate_json(ds.attrs["missing_data"])
         yield Shortfall("data", found.present, found.stated, note=found.unit)
-
-
-def _other_relations(
-    needed: Requirements, ds: xr.Dataset, present: list[Selected]
-) -> Iterator[Shortfall]:
-    """Yield the relations that methods have, of those that release noise, where another one is presupposed."""
-    labels = list(dict.fromkeys(label for label, _ in present))
-    here = dict.fromkeys(ds["relation"].sel(algorithm=labels).values.tolist())
-    for relation in [each for each in here if each != "none"] if needed.relation else []:
-        if relation != needed.relation:
-            yield Shortfall("relation", relation, needed.relation)
 
 
 def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
@@ -135,7 +125,7 @@ def _too_small(
     noisy = [n for n, (_, e) in zip(started, present, strict=True) if math.isfinite(e)]
     # Without noise the seeds differ at most in the partition, and the papers give a single number.
     here["seeds"] = min(noisy, default=needed.seeds)
-    for size in _SIZES:
+    for size in ("rounds", "seeds", "agents", "n_train"):
         paper = getattr(needed, size)
         if here[size] < paper:
             note = ds.attrs.get("dataset_note", "") if size == "n_train" else ""

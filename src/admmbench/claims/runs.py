@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from admmbench.inference.contrasts import Region
 from admmbench.inference.intervals import Difference, Estimate
@@ -120,3 +120,15 @@ class Runs:
     def paired(self, first: Selected, second: Selected) -> xr.DataArray:
         """Return the difference of two methods at budgets, seed by seed."""
         return self.at(*first) - self.at(*second)
+
+    def contrast(
+        self,
+        quantity: Quantity,
+        runs: tuple[Selected, ...],
+        region: Region,
+        limit: float,
+        values: xr.DataArray,
+        **more: Any,
+    ) -> Contrast:
+        """Return the contrast that is the mean of values over seeds; see `Contrast` for the arguments."""
+        return Contrast(quantity, runs, region, limit, values, self.estimate(values), **more)

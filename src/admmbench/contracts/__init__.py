@@ -25,18 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Check:
-    """A check is one contract.
-
-    Attributes
-    ----------
-    name
-        What should hold, in words.
-    run
-        Raises an AssertionError if it does not hold; the message says why.
-    """
+    """One contract."""
 
     name: str
+    """What should hold, in words."""
     run: Callable[[], None]
+    """Raises an AssertionError if it does not hold; the message says why."""
 
     @classmethod
     def of(cls, function: Callable[[T], None], case: T, label: str = "") -> Self:

@@ -26,7 +26,7 @@ _REACHED = 0.99
 
 
 class LossCase:
-    """A loss comes with data that suit it."""
+    """Loss with data that suit it."""
 
     def __init__(
         self, spec: str | Mapping[str, Any], data: Iterable[Dataset] | None = None

@@ -31,7 +31,7 @@ _CHECKSUM = re.compile(r"[a-z0-9-]+:[0-9a-f]{32,}")
 
 @dataclass(frozen=True, eq=False)
 class DatasetCase:
-    """A data set is prepared when it is first asked for."""
+    """Data set that is prepared when it is first asked for."""
 
     spec: str | Mapping[str, Any]
 
@@ -64,12 +64,9 @@ class DatasetCase:
 
 
 def of_dataset(spec: str | Mapping[str, Any]) -> Iterator[Check]:
-    """Find all checks of a data set; they fetch its files if it has any.
+    """Find all checks of a data set, which fetch its files if it has any.
 
-    Parameters
-    ----------
-    spec
-        Name, path of a plug-in, or a mapping with ``name`` and settings.
+    It is stated by its name, by the path of a plug-in, or by a mapping with ``name`` and settings.
     """
     case = DatasetCase(spec)
     for check in _CHECKS:
@@ -80,7 +77,7 @@ def facts_are_complete(case: DatasetCase) -> None:
     """A report says them."""
     info = case.info
     for fact in ("name", "title", "licence", "citation"):
-        ensure(bool(getattr(info, fact)), f"describe() gives no {fact}")
+        ensure(getattr(info, fact), f"describe() gives no {fact}")
     ensure(
         bool(info.checksums) or info.drawn,
         "describe() gives no checksums: of its files, or of what it reads",

@@ -24,10 +24,8 @@ def make_dataset(
 
     Parameters
     ----------
-    n_train, n_test, n_features, n_classes
-        Sizes.
-    writers
-        Number of writers, 0 for none.
+    n_train, n_test, n_features, n_classes, writers
+        Sizes; without writers if there are 0.
     seed
         Another seed gives other data.
     """
@@ -83,15 +81,7 @@ def written_by(
 def make_regression(
     n_train: int = 60, n_test: int = 30, n_features: int = 7, seed: int = 0
 ) -> Dataset:
-    """Make random records in [0, 1] with a number that depends on them, about 0, of the size of 1.
-
-    Parameters
-    ----------
-    n_train, n_test, n_features
-        Sizes.
-    seed
-        Another seed gives other data.
-    """
+    """Make random records in [0, 1], see `make_dataset`, with a number that depends on them, about 0, of size 1."""
     X, scores = _scores(np.random.default_rng(seed), n_train + n_test, n_features, 1)
     y = scores[:, 0].astype(np.float32)
     return replace(_made("made numbers", X, y, n_train, ()), default_problem="squared")

@@ -76,23 +76,15 @@ _ATTACKS: list[tuple[dict[str, Any], AuditSettings]] = [
 
 
 def of_method(name: str) -> Iterator[Check]:
-    """Find all checks of a method.
-
-    Parameters
-    ----------
-    name
-        Name in `list_algorithms`, or path of a plug-in.
-    """
+    """Find all checks of a method: a name in `list_algorithms`, or the path of a plug-in."""
     cls = resolve(name)
     for sharing, variant, params in itertools.product(
         cls.sharing, cls.variants, ({}, *cls.examples)
     ):
         case = MethodCase(name, variant, sharing, params)
-        differs = [
-            *([variant] if len(cls.variants) > 1 else []),
-            *([sharing] if len(cls.sharing) > 1 else []),
-            *(f"{key}={value}" for key, value in params.items()),
-        ]
+        differs = [variant] if len(cls.variants) > 1 else []
+        differs += [sharing] if len(cls.sharing) > 1 else []
+        differs += [f"{key}={value}" for key, value in params.items()]
         label = f" ({', '.join(differs)})" if differs else ""
         checks = [*_ALWAYS]
         checks += _NOISY if cls.release else []
@@ -166,7 +158,7 @@ def works_for_every_problem_that_it_does_not_refuse(case: MethodCase) -> None:
             raise engine.AlgorithmError(text) from error.__cause__
         lost = trace.status.values != 0
         ensure(
-            bool((np.isfinite(trace.train_loss.values[:, -1]) | lost).all()),
+            (np.isfinite(trace.train_loss.values[:, -1]) | lost).all(),
             f"with {setting.problem} its loss is not finite, and not recorded as diverged",
         )
 
@@ -201,9 +193,9 @@ def what_it_measures_has_units_and_values(case: MethodCase) -> None:
         ensure(known and bool(variable.attrs["long_name"]), f"{name} has no units or long name")
     for name in case.method.variables:
         found = np.isfinite(after_start(trace)[name])
-        ensure(bool(found.all()), f"{name} is not measured in every round")
-    ensure(bool(trace.status.isin(SUCCESSFUL).all()), "a run fails in the first rounds")
-    ensure(bool(np.isfinite(trace.train_loss).all()), "train_loss is not finite")
+        ensure(found.all(), f"{name} is not measured in every round")
+    ensure(trace.status.isin(SUCCESSFUL).all(), "a run fails in the first rounds")
+    ensure(np.isfinite(trace.train_loss).all(), "train_loss is not finite")
 
 
 def repetition_changes_no_bit(case: MethodCase) -> None:
@@ -227,25 +219,21 @@ def threads_and_the_order_of_agents_change_no_bit(case: MethodCase) -> None:
     """A step reads and writes its own block, and sums are in the order of agents."""
     usual = play(case.spec(), case.data, ROUNDS, size=1).content
     with workers(3) as threads:
-        for pool, what in (
-            (threads, "threads change"),
-            (Backwards(1), "the order of agents changes"),
-        ):
+        pools = {"threads change": threads, "the order of agents changes": Backwards(1)}
+        for what, pool in pools.items():
             found = play(case.spec(), case.data, ROUNDS, size=1, pool=pool).content
             ensure(
-                found == usual,
-                f"{what} the state: a step reads and writes its block's slice only",
+                found == usual, f"{what} the state: a step reads and writes its block's slice only"
             )
 
 
 def another_block_of_agents_agrees_within_rounding(case: MethodCase) -> None:
     """Agents that are served together know nothing of each other."""
-    sizes = (1,) if case.sharing == "columns" else (1, 3)
-    models = [play(case.spec(), case.data, ROUNDS, size=size).state.w for size in sizes]
     usual = play(case.spec(), case.data, ROUNDS).state.w
-    for size, model in zip(sizes, models, strict=True):
+    for size in (1,) if case.sharing == "columns" else (1, 3):
+        model = play(case.spec(), case.data, ROUNDS, size=size).state.w
         ensure(
-            bool(np.allclose(model, usual, rtol=_ROUNDING, atol=_SMALL)),
+            np.allclose(model, usual, rtol=_ROUNDING, atol=_SMALL),
             f"the model is another one if {size} agents are served together",
         )
 
@@ -258,7 +246,7 @@ def another_block_of_seeds_agrees_within_rounding(case: MethodCase) -> None:
     )
     gap = np.abs(together[1] - alone[0]).max()
     ensure(
-        bool(gap <= _ROUNDING * max(1, np.abs(alone).max())),
+        gap <= _ROUNDING * max(1, np.abs(alone).max()),
         f"another block of seeds changes the model by {gap:.2g}",
     )
 
@@ -304,14 +292,14 @@ def without_a_budget_nothing_is_noisy(case: MethodCase) -> None:
     trace = after_start(case.trace(epsilon=math.inf))
     ensure(not trace.noise_magnitude.any(), "it adds noise though epsilon is infinite")
     infinite = np.isinf(trace.epsilon_total) & np.isinf(trace[COMPOSED])
-    ensure(bool(infinite.all()), "its total is finite without noise")
+    ensure(infinite.all(), "its total is finite without noise")
 
 
 def the_total_is_finite_where_there_is_a_guarantee(case: MethodCase) -> None:
     """With a guarantee, the total is at most the composed loss."""
     for sensitivity in ("local", "global"):
         trace = after_start(case.trace(sensitivity=sensitivity))
-        ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
+        ensure(np.isfinite(trace.train_loss).all(), "its loss is not finite")
         kind = case.method.guarantee(sensitivity).kind
         worth = guarantee_with_noise(case.spec(sensitivity=sensitivity))
         ensure(
@@ -322,7 +310,7 @@ def the_total_is_finite_where_there_is_a_guarantee(case: MethodCase) -> None:
         most = math.inf if kind == "none" else trace[COMPOSED]
         fits = (trace.epsilon_total <= most) & (np.isinf(trace.epsilon_total) == (kind == "none"))
         ensure(
-            bool(fits.all()),
+            fits.all(),
             f"with sensitivity: {sensitivity} its guarantee is {kind!r}, which epsilon_total does not fit",
         )
 
@@ -331,16 +319,11 @@ def learns_without_noise(case: MethodCase) -> None:
     """The training objective falls from where it starts."""
     # A mean of models that were each trained on a few records need not be near a minimum.
     alone: dict[str, Any] = {"agents": 1} if case.cls.one_shot else {}
-    spec = case.spec(
-        epsilon=math.inf,
-        rounds=_LEARNING_ROUNDS,
-        evaluate_every=_LEARNING_ROUNDS,
-        seeds=[0],
-        **alone,
-    )
+    last = _LEARNING_ROUNDS
+    spec = case.spec(epsilon=math.inf, rounds=last, evaluate_every=last, seeds=[0], **alone)
     start, end = (play(spec, case.data, rounds=n).objective for n in (0, spec.rounds))
     ensure(
-        bool((end < start).all()),
+        (end < start).all(),
         f"after {spec.rounds} rounds without noise the objective is {end[0]:.4g}, it was {start[0]:.4g}",
     )
 
@@ -397,7 +380,7 @@ def approaches_a_solution(case: MethodCase) -> None:
     trace = case.trace(rounds=_LEARNING_ROUNDS, evaluate_every=1, seeds=[0]).isel(seed=0)
     merit = trace.train_loss + 100 * trace.feasibility
     ensure(
-        bool(merit[-1] < merit[0]),
+        merit[-1] < merit[0],
         f"after {_LEARNING_ROUNDS} rounds objective and violation are {merit[-1]:.4g}, they were {merit[0]:.4g}",
     )
 
@@ -444,8 +427,7 @@ def worst_case_noise_knows_nothing_of_the_records(case: MethodCase) -> None:
         with contextlib.suppress(engine.AlgorithmError):  # subproblems may not be solved on these
             probes.append(run(dataset=data))
     ensure(
-        bool(probes),
-        "it ends in an error on all data with other records, which its noise is compared on",
+        probes, "it ends in an error on all data with other records, which its noise is compared on"
     )
     usual, *others = (after_start(trace).noise_magnitude for trace in (*traces, *probes))
     ensure(
@@ -475,18 +457,15 @@ def attacks_find_nothing(case: MethodCase) -> None:
 def divergence_is_recorded(case: MethodCase) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
-    trace = engine.run_rounds(spec, case.data, keeper=Breaking(Path(), {}, math.inf)).dataset(
-        spec, {}
-    )
+    keeper = Breaking(Path(), {}, math.inf)
+    trace = engine.run_rounds(spec, case.data, keeper=keeper).dataset(spec, {})
     status = list(trace.status.values)
     ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
-    kept = [0, 2]
-    of_all = ["seconds", "mistakes"]
-    same(
-        case.usual.drop_vars(of_all, errors="ignore").sel(seed=kept),
-        trace.drop_vars(of_all, errors="ignore").sel(seed=kept),
-        "another seed's divergence",
+    usual, other = (
+        each.drop_vars(["seconds", "mistakes"], errors="ignore").sel(seed=[0, 2])
+        for each in (case.usual, trace)
     )
+    same(usual, other, "another seed's divergence")
 
 
 # Rows
@@ -505,7 +484,7 @@ def writers_serve_as_agents(case: MethodCase) -> None:
     writers[writers == 3] = 2
     data = written_by(case.data, writers, [f"writer {number}" for number in range(5)])
     trace = case.trace(dataset=data, agents={"scheme": "by_writer"})
-    ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
+    ensure(np.isfinite(trace.train_loss).all(), "its loss is not finite")
 
 
 _ALWAYS: Sequence[Callable[[MethodCase], None]] = (

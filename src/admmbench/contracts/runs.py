@@ -52,7 +52,7 @@ _CONSTRAINED = {
 
 
 class Setting(NamedTuple):
-    """A problem has data that suit it, made anew for each seed."""
+    """Problem with data that suit it, made anew for each seed."""
 
     make: Callable[[int], Dataset]
     problem: dict[str, Any]
@@ -82,7 +82,7 @@ def settings(sharing: str) -> Iterator[Setting]:
 
 @dataclass(frozen=True, eq=False)
 class MethodCase:
-    """A method is checked with one of its variants and one of its examples."""
+    """Method with one of its variants and one of its examples."""
 
     name: str
     variant: str
@@ -152,7 +152,7 @@ class MethodCase:
 
 
 class Backwards(Workers):
-    """It serves the last agents first."""
+    """Workers that serve the last agents first."""
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Apply a function, and return results in the order of the items."""
@@ -164,7 +164,7 @@ class StoppedError(Exception):
 
 
 class Halfway(Checkpoint):
-    """The checkpoint ends a run after a round; the next run starts there."""
+    """Checkpoint that ends a run after a round; the next run starts there."""
 
     def __init__(self, path: Path, t: int) -> None:
         super().__init__(path, {}, math.inf)
@@ -187,7 +187,7 @@ class Halfway(Checkpoint):
 
 
 class Breaking(Checkpoint):
-    """The checkpoint keeps nothing, and makes the noise of the second seed NaN."""
+    """Checkpoint that keeps nothing, and makes the noise of the second seed NaN."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Break the sources of a run that starts."""
@@ -197,7 +197,7 @@ class Breaking(Checkpoint):
 
 @dataclass(frozen=True)
 class Played:
-    """A method has done some rounds, without the engine around them."""
+    """Method after some rounds, without the engine around them."""
 
     federation: Federation[Any, Any]
     state: State
@@ -253,6 +253,6 @@ def agree(one: xr.Dataset, other: xr.Dataset, what: str, rtol: float, atol: floa
     for name in _COMPARED:
         a, b = one[name].values, other[name].values
         ensure(
-            bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)),
+            np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True),
             f"{what} changes {name} beyond rounding, by up to {np.nanmax(np.abs(a - b)):.2g}",
         )

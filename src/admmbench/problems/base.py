@@ -40,49 +40,33 @@ class RecordBounds(Strict):
 
 @dataclass(frozen=True)
 class Setting:
-    """It says how a problem is joined with data.
-
-    Attributes
-    ----------
-    n_seeds
-        S, the number of seeds in the batch.
-    sensitivity
-        Which bounds gradients come with: ``local``, those of the agent's own records, or ``global``, of all admissible
-        ones. Problems without rows have sensitivities of their own.
-    dtype
-        Precision of models and records.
-    released
-        Precision of all that noise is added to.
-    unit
-        What neighbouring data sets differ in: a record, or all records of an agent.
-    """
+    """Seeds, precisions and sensitivity with which a problem is joined with data."""
 
     n_seeds: int
+    """S, the number of seeds in the batch."""
     sensitivity: Literal["local", "global"]
+    """Which bounds gradients come with: ``local``, those of the agent's own records, or ``global``, of all admissible
+    ones. Problems without rows have sensitivities of their own."""
     dtype: np.dtype[Any]
+    """Precision of models and records."""
     released: np.dtype[Any]
+    """Precision of all that noise is added to."""
     unit: Literal["record", "agent"] = "record"
+    """What neighbouring data sets differ in: a record, or all records of an agent."""
 
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """A problem has the parameters of an objective; `bind` joins them with data.
-
-    Attributes
-    ----------
-    penalty_name
-        ``l1`` or ``l2``.
-    strength
-        Weight of the penalty.
-    loss
-        The formulas of the objective without its penalty.
-    """
+    """Parameters of an objective; `bind` joins them with data."""
 
     sharing: ClassVar[Sharing]
 
     penalty_name: PenaltyName
+    """``l1`` or ``l2``."""
     strength: float
+    """Weight of the penalty."""
     loss: Loss | Form
+    """The formulas of the objective without its penalty."""
 
     @property
     def penalty(self) -> Penalty:
@@ -133,16 +117,11 @@ class Problem(ABC):
 
 @dataclass(frozen=True)
 class LossProblem(Problem):
-    """A problem is over records.
-
-    Attributes
-    ----------
-    loss_name
-        Name of the loss, as the user wrote it.
-    """
+    """Problem over records."""
 
     loss: Loss
     loss_name: str
+    """Name of the loss, as the user wrote it."""
 
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if a data set has no targets as the loss takes them."""
@@ -179,7 +158,7 @@ def on_host(array: Any) -> Any:
 
 
 class State(Protocol):
-    """A state has the variables of a method, as far as its problem evaluates them."""
+    """Variables of a method, as far as its problem evaluates them."""
 
     @property
     def w(self) -> Array:
@@ -205,23 +184,16 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 class BoundProblem(ABC, Generic[PartsT]):
-    """A problem is bound to a data set that is shared out over agents, for a batch of seeds.
-
-    Attributes
-    ----------
-    n_seeds, n_agents, n_samples
-        S, P and the number of training records.
-    dtype
-        Precision of the arithmetic.
-    model_shape
-        (K, J), shape of the model of one seed.
-    """
+    """Problem on a data set that is shared out over agents, for a batch of seeds."""
 
     n_seeds: int
     n_agents: int
     n_samples: int
+    """S, P and the number of training records."""
     dtype: np.dtype[Any]
+    """Precision of the arithmetic."""
     model_shape: tuple[int, int]
+    """(K, J), shape of the model of one seed."""
 
     @property
     @abstractmethod
@@ -242,16 +214,11 @@ class BoundProblem(ABC, Generic[PartsT]):
 
 
 class BoundLoss(BoundProblem[PartsT]):
-    """A bound problem is over records.
-
-    Attributes
-    ----------
-    loss, penalty
-        What the objective is made of.
-    """
+    """Bound problem over records."""
 
     loss: Loss
     penalty: Penalty
+    """What the objective is made of."""
 
     feasible: Feasible | None = None
     """W, where models are feasible; None: everywhere."""
@@ -298,21 +265,14 @@ class BoundLoss(BoundProblem[PartsT]):
 
 @dataclass(frozen=True)
 class Gradient:
-    """The gradient of the loss is a sum over each agent's records, divided by a number.
-
-    Attributes
-    ----------
-    entries
-        Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.used_columns`.
-    bound
-        Computes the sensitivity; methods without noise on the gradient do not call it.
-    position
-        Where in ``entries`` each of the J columns is, shape (B, J); None if all are there.
-    """
+    """Gradient of the loss: a sum over each agent's records, divided by a number."""
 
     entries: Array
+    """Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.used_columns`."""
     bound: Callable[[], Sensitivity]
+    """Computes the sensitivity; methods without noise on the gradient do not call it."""
     position: Array | None = None
+    """Where in ``entries`` each of the J columns is, shape (B, J); None if all are there."""
 
     @cached_property
     def value(self) -> Array:

@@ -52,24 +52,16 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some records of a share, for some of its seeds.
-
-    Attributes
-    ----------
-    share
-        Whose they are.
-    seeds
-        Those of the share, or one of them that has drawn the records.
-    rows
-        Which ones: consecutive, or those of a sample.
-    first
-        Whether no records before these count in the same gradients.
-    """
+    """Some records of a share, for some of its seeds."""
 
     share: Share
+    """Whose they are."""
     seeds: slice
+    """Those of the share, or one of them that has drawn the records."""
     rows: RowSelection
+    """Which ones: consecutive, or those of a sample."""
     first: bool
+    """Whether no records before these count in the same gradients."""
 
     @property
     def size(self) -> int:
@@ -127,10 +119,8 @@ class Batch:
 
         Parameters
         ----------
-        loss
-            The loss.
-        z
-            Local models, shape (B, S, K, J).
+        loss, z
+            The loss, and local models of shape (B, S, K, J).
         value
             Gradients, shape (B, S, K, W); all is computed in their precision.
         scale

@@ -46,16 +46,11 @@ _STEP_TOLERANCE = 1e-14
 
 @dataclass(frozen=True)
 class Columns(LossProblem):
-    """A problem over columns has these parameters.
-
-    Attributes
-    ----------
-    records
-        Norms that the rows of each party's columns are scaled down to; assumption 2.3 of hu2019 asks for 1. Without
-        them rows stay as they are.
-    """
+    """Parameters of a problem over columns."""
 
     records: RecordBounds
+    """Norms that the rows of each party's columns are scaled down to; assumption 2.3 of hu2019 asks for 1. Without them
+    rows stay as they are."""
 
     sharing: ClassVar[Sharing] = "columns"
 
@@ -78,16 +73,7 @@ class Columns(LossProblem):
 
 
 class BoundColumns(BoundLoss["Party"]):
-    """The problem is bound to a data set whose columns are shared out over parties.
-
-    Parameters
-    ----------
-    problem
-        Loss and penalty.
-    split
-        Data, and who gets which columns.
-    setting
-        Seeds, and the precision of models and predictions; subproblems are solved in float64.
+    """Problem on a data set whose columns are shared out over parties; subproblems are solved in float64.
 
     Raises
     ------
@@ -111,10 +97,7 @@ class BoundColumns(BoundLoss["Party"]):
         self.model_shape = (1, used)
         self.X = self._scaled(data.X_train[:, :used])
         self.y = self.loss.targets(data.y_train, dtype)
-        self._test = (
-            self._scaled(data.X_test[:, :used]),
-            self.loss.targets(data.y_test, dtype),
-        )
+        self._test = self._scaled(data.X_test[:, :used]), self.loss.targets(data.y_test, dtype)
 
     def _scaled(self, X: Array) -> Array:
         """Scale down the rows of each party's columns."""
@@ -186,18 +169,9 @@ class BoundColumns(BoundLoss["Party"]):
         return self.fitted(self.minimize, parties)
 
     def fitted(self, fit: Fit, parties: int | None = None) -> Array:
-        """Fit a model to the columns of the first so many parties (default: all), the same for every seed.
+        """Fit a model, perhaps with an intercept, to the columns of the first so many parties (default: all).
 
-        Parameters
-        ----------
-        fit
-            Finds a model, perhaps with an intercept.
-        parties
-            How many parties.
-
-        Returns
-        -------
-        Shape (S, 1, J), or (S, 1, J + 1); the entries of other parties are 0.
+        It is the same for every seed, shape (S, 1, J) or (S, 1, J + 1), with 0 for the other parties.
         """
         stop = self.columns[(parties or self.n_agents) - 1].stop
         X, y = self.X[:, :stop].astype(np.float64), self.y.astype(np.float64)
@@ -213,16 +187,7 @@ class BoundColumns(BoundLoss["Party"]):
         return Party(self, columns)
 
     def evaluate(self, state: State, blocks: Sequence[Party], run: Map) -> dict[str, Array]:
-        """Measure the metric, test loss and training objective of a model.
-
-        Parameters
-        ----------
-        state
-            With the models of all parties as one.
-        blocks
-            All parties.
-        run
-            Maps a function over a list, in parallel.
+        """Measure the models of all parties as one.
 
         Returns
         -------
@@ -246,20 +211,11 @@ class BoundColumns(BoundLoss["Party"]):
 
     def _predictions(self, state: State, X: Array) -> Array:
         models, intercepts = weights_and_intercepts(state.w, self.model_shape[1])
-        predictions: Array = (models[:, 0] @ X.T + intercepts)[..., None]
-        return predictions
+        return np.asarray((models[:, 0] @ X.T + intercepts)[..., None])
 
 
 class Party:
-    """A party has its own columns.
-
-    Parameters
-    ----------
-    whole
-        The bound problem.
-    columns
-        Its columns.
-    """
+    """Party with its own columns of a bound problem."""
 
     def __init__(self, whole: BoundColumns, columns: slice) -> None:
         self.whole = whole
@@ -274,13 +230,11 @@ class Party:
 
     def predict(self, x: Array) -> Array:
         """Return ``D_m x`` of models x of shape (S, d_m), shape (S, N)."""
-        predictions: Array = x @ self.D.T
-        return predictions
+        return np.asarray(x @ self.D.T)
 
     def back(self, r: Array) -> Array:
         """Return ``D_m^T r`` of residuals r of shape (S, N), shape (S, d_m)."""
-        product: Array = r.astype(self.D.dtype, copy=False) @ self.D
-        return product
+        return np.asarray(r.astype(self.D.dtype, copy=False) @ self.D)
 
     def _gram(self, dtype: DTypeLike) -> Array:
         """Return ``D_m^T D_m``, or ``D_m D_m^T`` where there are more features than samples.

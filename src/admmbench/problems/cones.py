@@ -21,13 +21,7 @@ _BORDER = 1e-9
 
 
 class Cone:
-    """A cone is a product ``K_1 x K_2 x ...``, each for some consecutive entries.
-
-    Parameters
-    ----------
-    parts
-        Names of cones, and how many entries each has.
-    """
+    """Product of cones ``K_1 x K_2 x ...``, each for some consecutive entries: their names and numbers of entries."""
 
     def __init__(self, parts: Sequence[tuple[ConeName, int]]) -> None:
         names = [name for name, size in parts for _ in range(size)]

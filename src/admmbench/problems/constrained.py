@@ -42,19 +42,19 @@ _SPREAD = ("mean", "min", "max")
 
 
 class MeanLoss(Strict):
-    """It is the mean of the loss over a group of an agent's records."""
+    """Mean of the loss over a group of an agent's records."""
 
     where: Where = {}
 
 
 class Disparity(Strict):
-    """It is the difference of the mean losses of two groups."""
+    """Difference of the mean losses of two groups."""
 
     between: Annotated[list[Where], Field(min_length=2, max_length=2)]
 
 
 class LinearMap(Strict):
-    """It is the linear map ``C w + d``."""
+    """Linear map ``C w + d``."""
 
     matrix: list[list[Number]]
     offset: list[Number]
@@ -118,23 +118,16 @@ class _Base(Problem):
 
 @dataclass(frozen=True)
 class Constrained(_Base, LossProblem):
-    """Objective and constraints are means of a loss over groups of records.
-
-    Attributes
-    ----------
-    objective
-        Group whose mean loss is f_i, times 1/n: the objective is a mean over agents.
-    constraints
-        The constraints.
-    server
-        Part of the test records that the server holds, the first ones; the others test. If it holds all, they test as
-        well.
-    """
+    """Problem whose objective and constraints are means of a loss over groups of records."""
 
     loss: ScalarLoss
     objective: MeanLoss
+    """Group whose mean loss is f_i, times 1/n: the objective is a mean over agents."""
     constraints: tuple[Constraint, ...]
+    """The constraints."""
     server: float
+    """Part of the test records that the server holds, the first ones; the others test. If it holds all, they test as
+    well."""
 
     def describe(self) -> dict[str, Any]:
         """Return the settings as a user would write them, complete."""
@@ -241,18 +234,12 @@ class Quadratic(_Base):
 
 
 class BoundConstrained(BoundProblem[Functions]):
-    """It is a constrained problem for a batch of seeds, in double precision.
-
-    Attributes
-    ----------
-    server
-        c_0; its objective is 0.
-    undefined
-        Seeds for which a mean is over no record, shape (S,).
-    """
+    """Constrained problem for a batch of seeds, in double precision."""
 
     server: Functions
+    """c_0; its objective is 0."""
     undefined: Array
+    """Seeds for which a mean is over no record, shape (S,)."""
 
     def __init__(self, problem: Constrained | Quadratic, split: Split, setting: Setting) -> None:
         n_seeds = setting.n_seeds
@@ -284,7 +271,7 @@ class BoundConstrained(BoundProblem[Functions]):
 
 
 class Drawn(BoundConstrained):
-    """These are instances of (25), one for each seed.
+    """Instances of (25), one for each seed.
 
     Each agent's part comes from its own stream, so that other agents or seeds do not change it.
     """
@@ -334,9 +321,7 @@ class OverRecords(BoundConstrained):
         problem.check(data.info)
         self._split, self._groups = split, problem.groups()
         self._names = list(problem.groups_by_name(data.class_names))
-        self._train, self._test = (
-            _Records.of(problem, data, self._groups, part) for part in ("train", "test")
-        )
+        self._train, self._test = (_Records(problem, data, part) for part in ("train", "test"))
         shared = all(len(own) == 1 for own in split.shares)
         self._rows = [
             [rows_of_seed(own, seed) for seed in range(1 if shared else self.n_seeds)]
@@ -427,27 +412,16 @@ def _spread(name: str, values: Array) -> dict[str, Array]:
     return {f"{name}_{what}": getattr(np, what)(values, axis=0) for what in _SPREAD}
 
 
-@dataclass(frozen=True, eq=False)
 class _Records:
-    """Records of one part of a data set, and which of them are in which group."""
+    """Records of one part of a data set, and masks of shape (g, n), of those in each group."""
 
-    X: Array
-    y: Array
-    masks: Array
-    """Shape (g, n)."""
-    groups: list[Where]
-
-    @classmethod
-    def of(
-        cls,
-        problem: Constrained,
-        data: Dataset,
-        groups: list[Where],
-        part: Literal["train", "test"],
-    ) -> Self:
+    def __init__(self, problem: Constrained, data: Dataset, part: str) -> None:
         X, y = getattr(data, f"X_{part}"), getattr(data, f"y_{part}")
-        masks = np.ones((len(groups), len(y)), bool)
-        for mask, where in zip(masks, groups, strict=True):
+        self.X = np.asarray(X, np.float64)
+        self.y = problem.loss.targets(np.asarray(y), np.dtype(np.float64))
+        self.groups = problem.groups()
+        self.masks = np.ones((len(self.groups), len(y)), bool)
+        for mask, where in zip(self.masks, self.groups, strict=True):
             for name, value in where.items():
                 if name == "label":
                     mask &= y == _class_index(value, data.class_names)
@@ -458,8 +432,6 @@ class _Records:
                         f"problem: where: {name} of {data.name} is one of {', '.join(attribute.values)}, not {value!r}"
                     )
                 mask &= getattr(attribute, part) == attribute.values.index(str(value))
-        targets = problem.loss.targets(np.asarray(y), np.dtype(np.float64))
-        return cls(np.asarray(X, np.float64), targets, masks, groups)
 
     def has_all(self, rows: RowSelection, groups: Sequence[Where]) -> bool:
         """Whether each group has a record among some rows."""

@@ -23,7 +23,7 @@ from admmbench.problems.newton import matvec
 
 @dataclass(frozen=True, eq=False)
 class Functions(ABC):
-    """These are objective and constraints of B agents, or of the server (B = 1)."""
+    """Objective and constraints of B agents, or of the server (B = 1)."""
 
     cone: Cone
     """K_i, the same for all of them."""
@@ -52,7 +52,7 @@ class Functions(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Quadratics(Functions):
-    """These are ``f_i(w) = w^T A_i w / 2 + b_i^T w`` subject to ``C_i w + d_i = 0``: (25) of he2023."""
+    """Objectives ``f_i(w) = w^T A_i w / 2 + b_i^T w`` subject to ``C_i w + d_i = 0``: (25) of he2023."""
 
     A: Array | None
     """Shape (B, S, d, d); None where there is no objective, as at the server."""

@@ -78,14 +78,9 @@ def minimize_in_ball(
     search
         Minimises such a function, plus another if need be, from a start.
     start
-        Shape (d,).
+        Shape (d,), as that of the minimiser.
     radius
         Of the ball.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (d,).
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 

@@ -20,33 +20,24 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Convention:
-    """It says how the literature writes the objective of a loss over rows: defaults of the problem's settings.
-
-    Attributes
-    ----------
-    average
-        ``records``: an agent's objective is its part of the mean over all records; ``agents``: the mean over its own
-        records, so that the sum over agents counts each agent alike.
-    per
-        Whose objective the penalty's ``strength`` is a weight in: one ``agent``'s, or all together (``total``).
-    strength
-        Weight of the penalty.
-    max_l2_norm
-        Bound on the records; None leaves them as they are.
-    smoothness
-        How the Lipschitz constant of an agent's gradient is bounded: by the ``spectrum`` of its records, or by their
-        ``norms``.
-    """
+    """Defaults of a problem over rows: how the literature writes the objective of a loss."""
 
     average: Literal["records", "agents"] = "records"
+    """``records``: an agent's objective is its part of the mean over all records; ``agents``: the mean over its own
+    records, so that the sum over agents counts each agent alike."""
     per: Literal["agent", "total"] = "total"
+    """Whose objective the penalty's ``strength`` is a weight in: one ``agent``'s, or all together (``total``)."""
     strength: float = 2e-6
+    """Weight of the penalty."""
     max_l2_norm: float | None = None
+    """Bound on the records; None leaves them as they are."""
     smoothness: Literal["spectrum", "norms"] = "spectrum"
+    """How the Lipschitz constant of an agent's gradient is bounded: by the ``spectrum`` of its records, or by their
+    ``norms``."""
 
 
 class Norms(NamedTuple):
-    """These are norms of the slope of each record and seed, shape (n, S)."""
+    """Norms of the slope of each record and seed, shape (n, S)."""
 
     l1: Array
     l2: Array
@@ -76,7 +67,7 @@ class Form:
 
 @parameters
 class Loss(ABC):
-    """It is a loss of a record's K predictions and its target.
+    """Loss of a record's K predictions and its target.
 
     Predictions have shape (..., K), targets (...). With an infinite bound on the slope there is no worst case over
     records, and ``sensitivity: global`` is refused.
@@ -133,13 +124,7 @@ class Loss(ABC):
         """Return K, the number of predictions for each record."""
 
     def rank(self, outputs: int) -> int:
-        """Return the dimension of a space that contains all slopes, and so the ranges of all second derivatives.
-
-        Parameters
-        ----------
-        outputs
-            K.
-        """
+        """Return the dimension of a space with all slopes of K ``outputs``, and so the ranges of second derivatives."""
         return outputs
 
     @abstractmethod
@@ -205,7 +190,7 @@ class Loss(ABC):
 
 @parameters
 class ScalarLoss(Loss):
-    """A loss of one prediction: the formulas are elementwise, numbers or arrays of one shape."""
+    """Loss of one prediction: the formulas are elementwise, numbers or arrays of one shape."""
 
     @property
     @abstractmethod
@@ -249,7 +234,7 @@ class ScalarLoss(Loss):
 
 @parameters
 class BinaryLoss(ScalarLoss):
-    """It is a loss for two classes, with targets -1 and +1."""
+    """Loss for two classes, with targets -1 and +1."""
 
     metric = "test_error"
 
@@ -271,7 +256,7 @@ class BinaryLoss(ScalarLoss):
 
 @parameters
 class RegressionLoss(ScalarLoss):
-    """A loss for targets that are numbers."""
+    """Loss for targets that are numbers."""
 
     metric = "test_rmse"
     fraction = False

@@ -50,17 +50,7 @@ def has(problem: Problem, need: Need) -> bool:
 
 
 def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
-    """Raise a ValueError if a problem lacks something.
-
-    Parameters
-    ----------
-    who
-        What needs it, in words.
-    needs
-        What it needs.
-    problem
-        What there is.
-    """
+    """Raise a ValueError if a problem lacks something that somebody, named in words, needs."""
     for need in needs:
         if isinstance(problem, LossProblem) and not has(problem, need):
             words = _NEEDS[need][1]

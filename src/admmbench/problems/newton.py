@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ _MOST_L1 = 15_000
 
 
 class Point(Protocol):
-    """It is a function of many problems at one point of each."""
+    """Function of many problems at one point of each."""
 
     @property
     def value(self) -> Array:
@@ -93,10 +94,8 @@ def minimize_beside_l1(
         As of `minimize`; its problems do not depend on one another.
     strength
         Weight of the norm, above 0.
-    start
-        Shape (..., d).
-    tolerance
-        Largest entry of a projected gradient, shape (...); infinite for problems that are not to be solved.
+    start, tolerance
+        As of `minimize`, with the tolerance for the entries of a projected gradient.
 
     Returns
     -------
@@ -147,11 +146,10 @@ def lbfgs(
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 
-    bounds = None if math.isinf(most) else optimize.Bounds(-most, most)
+    search = partial(optimize.minimize, jac=True, method="L-BFGS-B", options=options)
     if not strength:
-        found = optimize.minimize(
-            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
+        bounds = None if math.isinf(most) else optimize.Bounds(-most, most)
+        found = search(function, start, bounds=bounds)
         return found.x, found.fun
 
     def split(parts: Array) -> tuple[float, Array]:
@@ -159,10 +157,7 @@ def lbfgs(
         return value + strength * parts.sum(), np.concatenate([slope, -slope]) + strength
 
     both = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
-    bounds = optimize.Bounds(0, most)
-    found = optimize.minimize(
-        split, both, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
+    found = search(split, both, bounds=optimize.Bounds(0, most))
     return np.subtract(*np.split(found.x, 2)), found.fun
 
 
@@ -172,21 +167,14 @@ def matvec(matrix: Array, vector: Array) -> Array:
 
 
 def descent(hessian: Array, gradient: Array, convex: bool) -> Array:
-    """Return Newton's step; where the Hessian may be indefinite, with the absolute values of its eigenvalues.
+    """Return Newton's step, from Hessians of shape (..., d, d) and gradients of shape (..., d).
 
-    Parameters
-    ----------
-    hessian
-        Shape (..., d, d), symmetric.
-    gradient
-        Shape (..., d).
-    convex
-        Whether it is positive definite.
+    Where a Hessian may not be positive definite, it is taken with the absolute values of its eigenvalues.
     """
     if convex:
         return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
     values, vectors = np.linalg.eigh(hessian)
     # Where it is nearly flat a step would have no end.
     size = np.maximum(np.abs(values), 1e-8 * np.abs(values).max(axis=-1, keepdims=True) + 1e-300)
-    along = (np.swapaxes(vectors, -1, -2) @ gradient[..., None])[..., 0] / size
-    return np.asarray(-(vectors @ along[..., None])[..., 0])
+    along = matvec(np.swapaxes(vectors, -1, -2), gradient) / size
+    return -matvec(vectors, along)

@@ -14,7 +14,7 @@ PenaltyName = Literal["l1", "l2"]
 
 
 class L1:
-    """It is the l1 norm ``||w||_1``."""
+    """l1 norm ``||w||_1``."""
 
     smooth: ClassVar[bool] = False
     """Whether it has a gradient everywhere."""
@@ -40,7 +40,7 @@ class L1:
 
 
 class L2:
-    """It is half the squared l2 norm, ``||w||_2^2 / 2``."""
+    """Half the squared l2 norm, ``||w||_2^2 / 2``."""
 
     smooth: ClassVar[bool] = True
     curvature: ClassVar[float] = 1.0

@@ -71,7 +71,7 @@ _LOOP_COST = 8
 
 
 class Suprema(NamedTuple):
-    """These are suprema of the norms of a slope, or of a record's contribution."""
+    """Suprema of the norms of a slope, or of a record's contribution."""
 
     l1: float
     l2: float
@@ -89,26 +89,18 @@ class LocalModels(State, Protocol):
 
 @dataclass(frozen=True)
 class Rows(LossProblem):
-    """These are the parameters of a problem over rows.
-
-    Attributes
-    ----------
-    per
-        Whose objective ``strength`` is a weight in: that of each ``agent``, or of all together (``total``).
-    average
-        ``records`` or ``agents``, see above.
-    records
-        Bounds on records; longer ones are scaled down.
-    feasible
-        W, where models are feasible; None: everywhere.
-    """
+    """Parameters of a problem over rows."""
 
     sharing: ClassVar[Sharing] = "rows"
 
     per: Literal["agent", "total"]
+    """Whose objective ``strength`` is a weight in: that of each ``agent``, or of all together (``total``)."""
     average: Literal["records", "agents"]
+    """``records`` or ``agents``, see above."""
     records: RecordBounds
+    """Bounds on records; longer ones are scaled down."""
     feasible: Feasible | None = None
+    """W, where models are feasible; None: everywhere."""
 
     def check_worst_case(self, data: DatasetInfo, who: str = "sensitivity: global") -> None:
         """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
@@ -138,16 +130,7 @@ class Rows(LossProblem):
 
 
 class BoundRows(BoundLoss["RowParts"]):
-    """The problem on a data set that is shared out over agents.
-
-    Parameters
-    ----------
-    problem
-        Loss, penalty and bounds.
-    split
-        Data, and who gets which rows.
-    setting
-        Seeds, kind of sensitivity, and precision.
+    """Problem on a data set whose rows are shared out over agents.
 
     Raises
     ------
@@ -259,8 +242,7 @@ class BoundRows(BoundLoss["RowParts"]):
     @cached_property
     def smoothness(self) -> Array:
         """Return the Lipschitz constant of the gradients of all ``f_p``, the largest of an agent's, shape (S,)."""
-        largest: Array = self.block(slice(None)).smoothness.max(axis=0)
-        return largest
+        return np.asarray(self.block(slice(None)).smoothness.max(axis=0))
 
     def zeros(self, *leading: int) -> Array:
         """Return models of zeros, shape (..., K, J), where the run computes."""
@@ -320,17 +302,7 @@ class BoundRows(BoundLoss["RowParts"]):
         return self.fitted(self.minimize)
 
     def fitted(self, fit: Fit) -> Array:
-        """Fit models to the records of all agents, one for each seed.
-
-        Parameters
-        ----------
-        fit
-            Finds a model, perhaps with an intercept.
-
-        Returns
-        -------
-        Shape (S, K, J), or (S, K, J + 1).
-        """
+        """Fit models, perhaps with an intercept, to the records of all agents; shape (S, K, J), or (S, K, J + 1)."""
         models: list[Array] = []
         for seed in range(self.n_seeds):
             own = [rows_of_seed(shares, seed) for shares in self.split.shares]
@@ -358,16 +330,7 @@ class BoundRows(BoundLoss["RowParts"]):
         return RowParts(self, self.split.shares[agents])
 
     def evaluate(self, state: State, blocks: Sequence[RowParts], run: Map) -> dict[str, Array]:
-        """Measure the metric, test loss and training objective of the global model.
-
-        Parameters
-        ----------
-        state
-            The models, see `LocalModels`.
-        blocks
-            The parts of all agents.
-        run
-            Maps a function over a list, in parallel.
+        """Measure the global model, and the local ones, see `LocalModels`.
 
         Returns
         -------
@@ -383,7 +346,7 @@ class BoundRows(BoundLoss["RowParts"]):
         for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
             test_loss[seeds] += sums[0]
             mistakes[seeds] += sums[1]
-        n = self._n_test
+        n = n_rows(self._held_out[0][1])
         own = np.concatenate([block.n_samples for block in blocks])
         shared = np.concatenate(run(lambda block: block.losses(w[None]), blocks))
         values = {
@@ -405,19 +368,14 @@ class BoundRows(BoundLoss["RowParts"]):
         """Records and targets among which the rows are that test."""
         data = self.split.dataset
         if self.split.held_out is None:
-            return scaled_down(data.X_test, self.problem.records, self.dtype), self.loss.targets(
-                data.y_test, self.dtype
-            )
+            X = scaled_down(data.X_test, self.problem.records, self.dtype)
+            return X, self.loss.targets(data.y_test, self.dtype)
         return self.X, self.y
 
     @cached_property
     def _held_out(self) -> list[tuple[slice, RowSelection]]:
         everything = slice(0, self.n_seeds), slice(0, len(self._test_data[1]))
         return self.split.held_out or [everything]
-
-    @property
-    def _n_test(self) -> int:
-        return n_rows(self._held_out[0][1])
 
     @cached_property
     def _test_parts(self) -> list[tuple[slice, RowSelection]]:
@@ -454,34 +412,21 @@ Sample = Sequence[Sequence[Array]]
 """For each agent and seed, which of the agent's records take part in a gradient: their numbers, in their order."""
 
 
-def _sizes(sample: Sample) -> Array:
-    """Count the records of each agent and seed; shape (B, S)."""
-    return np.array([[len(drawn) for drawn in own] for own in sample])
-
-
 @dataclass(frozen=True)
 class Objective:
-    """Objectives ``(1 / divisor) sum_i loss(W x_i, y_i) + strength R(W)`` of B agents.
-
-    Attributes
-    ----------
-    parts
-        The agents' parts of the problem.
-    divisor
-        What an agent's sum of losses is divided by, at least 1, shape (B, 1).
-    strength
-        Weight of the penalty.
-    """
+    """Objectives ``(1 / divisor) sum_i loss(W x_i, y_i) + strength R(W)`` of B agents."""
 
     parts: RowParts
+    """The agents' parts of the problem."""
     divisor: Array
+    """What an agent's sum of losses is divided by, at least 1, shape (B, 1)."""
     strength: float
+    """Weight of the penalty."""
 
     @cached_property
     def weight(self) -> Array:
         """Weight of the mean loss over an agent's own records, shape (B, 1); 1 if agents count alike."""
-        weight: Array = self.parts.mean_objective.divisor / self.divisor
-        return weight
+        return np.asarray(self.parts.mean_objective.divisor / self.divisor)
 
     @property
     def penalty_curvature(self) -> float:
@@ -504,15 +449,7 @@ class Objective:
 
 
 class RowParts:
-    """These are the parts of B agents, served together.
-
-    Parameters
-    ----------
-    whole
-        The bound problem.
-    shares
-        Rows of these agents.
-    """
+    """Parts of B agents of a bound problem, served together, from the shares of its rows that are theirs."""
 
     def __init__(
         self, whole: BoundRows, shares: Sequence[Sequence[tuple[slice, RowSelection]]]
@@ -662,11 +599,14 @@ class RowParts:
         if whole.model_shape[0] == 1:  # compiled loops are made for one layout
             z = np.ascontiguousarray(z)
         scale = self._scale(mean_over)
-        batches = self._batches if sample is None else self._of_sample(sample)
+        batches, nothing = self._batches, self.n_samples == 0
+        if sample is not None:
+            batches = self._of_sample(sample)
+            nothing = np.array([[len(drawn) == 0 for drawn in own] for own in sample])
         narrow = self._narrow
         width = narrow.X.shape[1] if narrow else z.shape[-1]
         entries = np.empty((*z.shape[:-1], width), np.promote_types(z.dtype, whole.released))
-        entries[self.n_samples == 0 if sample is None else _sizes(sample) == 0] = 0
+        entries[nothing] = 0
         slopes = [batch.gradient(loss, z, entries, scale) for batch in batches]
         position = narrow.position if narrow else None
 
@@ -708,10 +648,7 @@ class RowParts:
     def losses(self, z: Array) -> Array:
         """Sum the losses of each agent's records; shape (B, S), float64.
 
-        Parameters
-        ----------
-        z
-            Each agent's model, shape (B, S, K, J), or (1, S, K, J) for one that all share.
+        Models have shape (B, S, K, J), or (1, S, K, J) for one that all agents share.
         """
         total = np.zeros(self._shape)
         for share in self._shares:

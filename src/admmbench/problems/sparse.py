@@ -26,21 +26,14 @@ _MOST_LEVELS = 256
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """These are some records without their zeros.
-
-    Attributes
-    ----------
-    used
-        Columns of a model that the features are.
-    rows
-        Entries of each record, which are the weights of features in its predictions.
-    columns
-        Entries of each feature, which are the weights of records in its gradient.
-    """
+    """Some records without their zeros."""
 
     used: Array
+    """Columns of a model that the features are."""
     rows: Weights
+    """Entries of each record, which are the weights of features in its predictions."""
     columns: Weights
+    """Entries of each feature, which are the weights of records in its gradient."""
 
     @classmethod
     def of(cls, X: Array, used: Array | None = None) -> Sparse | None:

@@ -24,24 +24,16 @@ _WORTH = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Narrow:
-    """Records of B agents, each with W - 1 of its own columns, or fewer and zeros, and a last one of zeros.
-
-    Attributes
-    ----------
-    X
-        Shape (n, W).
-    index
-        Where the columns come from, shape (B, W); anywhere for those of zeros.
-    position
-        Where each of the J columns has gone, shape (B, J); those that are not used have become the last one.
-    used
-        Number of columns that each agent uses, shape (B,).
-    """
+    """Records of B agents, each with W - 1 of its own columns, or fewer and zeros, and a last one of zeros."""
 
     X: Array
+    """Shape (n, W)."""
     index: Array
+    """Where the columns come from, shape (B, W); anywhere for those of zeros."""
     position: Array
+    """Where each of the J columns has gone, shape (B, J); those that are not used have become the last one."""
     used: Array
+    """Number of columns that each agent uses, shape (B,)."""
 
     @classmethod
     def of(cls, X: Array, rows: Sequence[slice]) -> Narrow | None:
@@ -63,19 +55,7 @@ class Narrow:
 
 
 def gather(entries: Array, index: Array) -> Array:
-    """Take entries of the last axis at the places of each agent.
-
-    Parameters
-    ----------
-    entries
-        Shape (B, S, K, N).
-    index
-        Places in it, shape (B, M).
-
-    Returns
-    -------
-    Shape (B, S, K, M).
-    """
+    """Take entries, shape (B, S, K, N), at the places of each agent, shape (B, M), in the last axis."""
     B, S, K, N = entries.shape
     flat = np.ascontiguousarray(entries).reshape(B, S * K, N)
     found = np.empty((B, S * K, index.shape[1]), entries.dtype)

@@ -37,25 +37,17 @@ _vector_instructions: Callable[[Any], Any] = intrinsic(prefer_literal=True)
 
 
 class Weights(NamedTuple):
-    """Weights of some rows in each of n sums.
-
-    Attributes
-    ----------
-    values
-        Weights, one sum after another, perhaps in a lower precision than the sums; or where they are among ``levels``,
-        in bytes.
-    levels
-        The numbers that are weights, if these are few; else empty.
-    places
-        Which rows they belong to, unsigned.
-    starts
-        Where those of each sum begin, and the end of the last one, shape (n + 1,); all are multiples of `STEP`.
-    """
+    """Weights of some rows in each of n sums."""
 
     values: Array
+    """Weights, one sum after another, perhaps in a lower precision than the sums; or where they are among ``levels``,
+    in bytes."""
     levels: Array
+    """The numbers that are weights, if these are few; else empty."""
     places: Array
+    """Which rows they belong to, unsigned."""
     starts: Array
+    """Where those of each sum begin, and the end of the last one, shape (n + 1,); all are multiples of `STEP`."""
 
 
 def sum_columns(weights: Weights, matrix: Array, columns: Array, sums: Array) -> None:

@@ -14,7 +14,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Huber(RegressionLoss):
-    """It is ``(u - y)^2 / 2`` up to an error of d, and ``d |u - y| - d^2 / 2`` beyond.
+    """Loss ``(u - y)^2 / 2`` up to an error of d, and ``d |u - y| - d^2 / 2`` beyond.
 
     ``threshold`` is d, in the targets' unit; if absent 1, which is a twentieth of the range of targets that are scaled.
     """

@@ -11,7 +11,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Sigmoid(BinaryLoss):
-    """It is ``1 / (1 + exp(y u))`` for ``y = +-1``."""
+    """Loss ``1 / (1 + exp(y u))`` for ``y = +-1``."""
 
     convex = False
     slope_bound = 0.25

@@ -12,7 +12,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Squared(RegressionLoss):
-    """It is ``(u - y)^2 / 2``."""
+    """Loss ``(u - y)^2 / 2``."""
 
     slope_bound = math.inf
     curvature_bound = 1.0

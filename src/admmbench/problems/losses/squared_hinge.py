@@ -12,7 +12,7 @@ from admmbench.validation import parameters
 
 @parameters
 class SquaredHinge(BinaryLoss):
-    """It is ``max(0, 1 - y u)^2`` for ``y = +-1``."""
+    """Loss ``max(0, 1 - y u)^2`` for ``y = +-1``."""
 
     slope_bound = math.inf
     curvature_bound = 2.0
