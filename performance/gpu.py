@@ -22,7 +22,7 @@ import cupy
 import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset, using_some_columns
-from admmbench.device.arrays import name
+from admmbench_cuda.arrays import name
 from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
 from admmbench.spec.run import RunSpec

@@ -26,7 +26,6 @@ ORDER = [
     "frames",
     "algorithms",
     "spec",
-    "device",
     "engine",
     "audit",
     "jobs",

@@ -149,10 +149,10 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 def main() -> None:
     install()
     from admmbench.contracts.made_up_data import make_dataset, using_some_columns
-    from admmbench.device import noise, rows
     from admmbench.engine.rounds import assemble, run_rounds
     from admmbench.engine.threads import Workers
     from admmbench.spec.run import RunSpec
+    from admmbench_cuda import noise, rows
 
     # Few records go through the columns that they use, as many do.
     rows.COPY = 0

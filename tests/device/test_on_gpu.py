@@ -1,4 +1,4 @@
-"""A GPU computes what a processor does: `make test-gpu`, with a GPU and the extra ``cuda``."""
+"""A GPU computes what a processor does: `make test-gpu`, with a GPU and what `cuda/pyproject.toml` depends on."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from admmbench.study.config import read
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not find_spec("cupy"), reason="needs a GPU and the extra cuda"),
+    pytest.mark.skipif(not find_spec("cupy"), reason="needs a GPU and CuPy"),
 ]
 
 MNIST = "equal_privacy_mnist"
@@ -119,7 +119,7 @@ def test_random_words_are_the_same_bits_and_noise_agrees_to_4_ulp(law, fine):
     import cupy
     from numba import cuda, float64, uint64
 
-    from admmbench.device.noise import EACH, THREADS, TILE, perturb
+    from admmbench_cuda.noise import EACH, THREADS, TILE, perturb
 
     @cuda.jit
     def draw(key, place, grid, words_out, out):

@@ -12,7 +12,7 @@ from admmbench.audit.settings import (
 from admmbench.figures.base import FORMATS, SEALED
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.device import chosen
+from admmbench.engine.devices import chosen
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate
 from admmbench.watch.damage import found_damaged, make_again

@@ -56,10 +56,11 @@ def _run(options: argparse.Namespace) -> None:
     --data FOLDER        prepared data set (default: load it)
     --output FILE        netCDF file to write (required)
     --threads N          threads to use (default: 1)
-    --device {cpu,cuda}  what computes: a processor (default), or a GPU
+    --device NAME        what computes: cpu (default), or an installed device, such as cuda
     --fingerprint TEXT   of the code; other code is refused
     --checkpoint FILE    file that keeps the state; a rerun continues from it
     """
+    from admmbench.engine import devices
     from admmbench.jobs import job, seal
     from admmbench.jobs.progress import shown
 
@@ -80,7 +81,7 @@ def _run(options: argparse.Namespace) -> None:
             options.fingerprint,
             report,
             options.checkpoint,
-            options.device or "cpu",
+            options.device or devices.CPU,
         )
     print(ended(seal.read(options.output)))
     print(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
 from admmbench.datasets import Dataset
-from admmbench.device import Device, on_device
+from admmbench.engine import devices
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Workers, block_size, workers
 from admmbench.engine.trace import Trace
@@ -107,7 +107,7 @@ def run_rounds(
     threads: int = 1,
     progress: Progress | None = None,
     keeper: Keeper | None = None,
-    device: Device = "cpu",
+    device: str = devices.CPU,
 ) -> Trace:
     """Do the rounds of a run.
 
@@ -124,7 +124,7 @@ def run_rounds(
     keeper
         Keeps the run, and may have a state to continue from; if absent, the run starts with the first round.
     device
-        What computes: ``cpu``, or ``cuda``, a GPU.
+        What computes, see `admmbench.engine.devices`.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def _run(
     pool: Workers,
     progress: Progress | None,
     keeper: Keeper | None,
-    device: Device,
+    device: str,
 ) -> Trace:
     """Compute the parts of a run, one after another."""
     runs, done = spec.parts, list[dict[str, Any]]()
@@ -201,7 +201,7 @@ def assemble(
     size: int | None = None,
     strategy: Strategy = COMPILED,
     absent: int | None = None,
-    device: Device = "cpu",
+    device: str = devices.CPU,
 ) -> AnyFederation:
     """Share out the data and give every agent its noise.
 
@@ -220,16 +220,16 @@ def assemble(
     absent
         Agent whose records are taken away, if any: its neighbour in an audit.
     device
-        See `run_rounds`; a GPU serves all agents together, by a strategy of its own.
+        See `run_rounds`; one other than the processor serves all agents together, by a strategy of its own.
 
     Raises
     ------
     ValueError
-        If there is no GPU, or it does not run the method on the problem.
+        If the device is not there, or does not compute the run.
     """
     problem = bind(spec, dataset, absent)
-    if device == "cuda":
-        problem, strategy = on_device(spec, problem)
+    if device != devices.CPU:
+        problem, strategy = devices.find(device).take(spec, problem)
         size = problem.n_agents
     # An absent agent counts, so that neighbours have the same blocks.
     size = size or block_size(problem if absent is None else bind(spec, dataset))

@@ -12,7 +12,7 @@ import xarray as xr
 
 from admmbench import files
 from admmbench.datasets import Dataset
-from admmbench.device import Device
+from admmbench.engine import devices
 from admmbench.engine.rounds import Progress
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
@@ -35,7 +35,7 @@ def execute(
     expected: str | None = None,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
-    device: Device = "cpu",
+    device: str = devices.CPU,
 ) -> None:
     """Run and write the trace.
 
@@ -116,7 +116,7 @@ def checkpoint_minutes() -> float:
     raise ValueError(f"ADMMBENCH_CHECKPOINT_MINUTES: expected a positive number, got {text!r}")
 
 
-def _identity(spec: RunSpec, data: Dataset, device: Device) -> dict[str, Any]:
+def _identity(spec: RunSpec, data: Dataset, device: str) -> dict[str, Any]:
     """What a run must share with a checkpoint to go on from it; it may have a longer time limit."""
     return {
         **provenance.requested(spec.model_copy(update={"time_limit": math.inf})),

@@ -5,19 +5,19 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import xarray as xr
 
 from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset, untested
-from admmbench.device import Device
+from admmbench.engine import devices
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
 from admmbench.jobs import provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.spec.fields import SEEDS
 from admmbench.spec.run import RunSpec
-from admmbench.validation import Whole, checked, one_of
+from admmbench.validation import Whole, checked
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def simulate(
     accountants: Iterable[str] | None = None,
     progress: Progress | None = None,
     groups: Any = None,
-    device: str = "cpu",
+    device: str = devices.CPU,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
 
@@ -103,7 +103,8 @@ def simulate(
         With arrays: whose each record is, shape (n,), a Series matched by its index; there is an agent for each group
         if ``agents`` is absent.
     device
-        What computes: ``cpu``, or ``cuda`` for a GPU, which changes the result by rounding alone, see docs/gpu.md.
+        What computes: ``cpu``, or an installed device such as ``cuda``, which changes the result by rounding alone, see
+        docs/gpu.md.
 
     Returns
     -------
@@ -164,9 +165,9 @@ def simulate(
         "accountants": accountants,
     }
     spec, threads = checked(RunSpec, given, ""), checked(Whole, threads, "threads")
-    one_of("device", device, Device)
+    devices.checked(device)
     data = load_dataset(spec.dataset)
-    return run_spec(spec, data, threads, progress, device=cast("Device", device))
+    return run_spec(spec, data, threads, progress, device=device)
 
 
 def run_spec(
@@ -175,7 +176,7 @@ def run_spec(
     threads: int = 1,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
-    device: Device = "cpu",
+    device: str = devices.CPU,
 ) -> xr.Dataset:
     """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
     scheme = spec.scheme

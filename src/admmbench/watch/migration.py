@@ -24,7 +24,7 @@ import xarray as xr
 
 from admmbench.audit.auditor import audit
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
-from admmbench.device import chosen
+from admmbench.engine.devices import chosen
 from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, work

@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import cuda
 
-from admmbench.device.arrays import Array, cupy, view
+from admmbench_cuda.arrays import Array, cupy, view
 
 _THREADS = 128
 # Rows of a thread: it looks up its place in them once. It reads some of them before it writes, to wait for all at once.

@@ -15,11 +15,11 @@ import numpy as np
 from numba import cuda, float64, uint64
 
 from admmbench import compiled
-from admmbench.device.arrays import Array, cupy, flat, view
-from admmbench.device.noise import EACH, THREADS, TILE
 from admmbench.frames.local_update import Drawn, Pass, Step, Strategy, dual_ascent
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient, on_host
+from admmbench_cuda.arrays import Array, cupy, flat, view
+from admmbench_cuda.noise import EACH, THREADS, TILE
 
 if TYPE_CHECKING:
     from admmbench.frames.consensus import Subproblem
@@ -37,7 +37,7 @@ import math
 
 import numpy as np
 from numba import cuda, float64, uint64
-from admmbench.device.noise import EACH, THREADS, TILE, perturb
+from admmbench_cuda.noise import EACH, THREADS, TILE, perturb
 
 number = np.{dtype}
 equation = cuda.jit(device=True)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 Array = Any
 """Of NumPy or of CuPy."""
-_INSTALL = "pip install 'admmbench[cuda]'"
 
 
 @cache
@@ -27,7 +26,9 @@ def cupy() -> Any:
         import cupy as found
         import numba_cuda  # noqa: F401  numba itself knows old versions of CUDA alone
     except ImportError as error:
-        raise ValueError(f"device: cuda needs {error.name}: {_INSTALL}") from None
+        raise ValueError(
+            f"device: cuda needs {error.name}, a dependency of admmbench-cuda; install it with pip (docs/gpu.md)"
+        ) from None
     try:
         found.cuda.Device().compute_capability  # noqa: B018  asks the driver
     except Exception as error:

@@ -1,16 +1,18 @@
 """Runs on a GPU: local updates in closed form, their gradients, and what is measured of them.
 
 The state of such a run, its records and its noise are there; bounds, scales and ledgers stay in double precision with
-the processor. Frames and methods are the same: CuPy's arrays answer NumPy's functions, and the update of
+the processor. Base algorithms and methods are the same: CuPy's arrays answer NumPy's functions, and the update of
 `admmbench.frames.local_update` is compiled for the GPU.
 
-Nothing of a GPU is imported before a run asks for one.
+This module is the device ``cuda`` of `admmbench.engine.devices`. Nothing of a GPU is imported before a run asks for
+one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from admmbench.engine.devices import Machine
 from admmbench.frames.linearized import Linearized
 from admmbench.problems.rows import BoundRows, Rows
 
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
     from admmbench.frames.local_update import Strategy
     from admmbench.spec.run import RunSpec
 
-Device = Literal["cpu", "cuda"]
-"""What computes a run: a processor, or a GPU."""
+# An H200 that four jobs share.
+TYPICAL = Machine(start=5.0, product=2.3e-14, vector=2.3e-14, entry=8e-12, step=2e-4)
+# Each of them takes four times as long, and a GPU, or the processor that starts its kernels, may be slower.
+SLOWEST = Machine(*(20 * seconds for seconds in TYPICAL))._replace(step=8e-3)
 
 
 def unsuitable(spec: RunSpec) -> str:
-    """Say why a GPU does not make a run; empty if it does."""
+    """Return why a GPU does not compute a run; empty if it does."""
     method, problem = spec.method, spec.as_problem
     if not isinstance(method, Linearized):
         return "its agents do not update their models by a gradient and a step in closed form"
@@ -39,22 +43,18 @@ def unsuitable(spec: RunSpec) -> str:
     return ""
 
 
-def chosen(spec: RunSpec, device: Device) -> Device:
-    """Say what makes a run of a study that has a device: what a GPU does not make, a processor does."""
-    return device if device == "cpu" or not unsuitable(spec) else "cpu"
-
-
-def on_device(spec: RunSpec, problem: Any) -> tuple[BoundRows, Strategy]:
-    """Bring a problem to a GPU, and say how local updates are computed there.
-
-    Raises
-    ------
-    ValueError
-        If there is no GPU, or it does not make such a run.
-    """
+def take(spec: RunSpec, problem: Any) -> tuple[BoundRows, Strategy]:
+    """Bring a problem to a GPU, see `admmbench.engine.devices.Device`."""
     if reason := unsuitable(spec):
         raise ValueError(f"device: cuda does not make a run of {spec.algorithm}: {reason}; use cpu")
-    from admmbench.device.rows import DeviceRows
-    from admmbench.device.update import OnDevice
+    from admmbench_cuda.rows import DeviceRows
+    from admmbench_cuda.update import OnDevice
 
     return DeviceRows(problem.problem, problem.split, problem.setting), OnDevice()
+
+
+def describe() -> str:
+    """Name the GPU, and what computes on it."""
+    from admmbench_cuda.arrays import name
+
+    return name()

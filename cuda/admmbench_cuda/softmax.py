@@ -11,8 +11,8 @@ from typing import Any
 
 from numba import cuda, float64, uint64
 
-from admmbench.device.arrays import Array, view
 from admmbench.problems.loss import Loss
+from admmbench_cuda.arrays import Array, view
 
 _THREADS = 64
 # Bytes that a block of threads has beside each other; predictions that fit are worked on there.

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.device import softmax
-from admmbench.device.arrays import Array, Products, cupy, zeros_here
-from admmbench.device.used_columns import gather
 from admmbench.partition import RowSelection
 from admmbench.problems.base import Gradient, Map, State, on_host
 from admmbench.problems.batches import Share
 from admmbench.problems.loss import Norms
 from admmbench.problems.rows import BoundRows, RowParts, Sample
+from admmbench_cuda import softmax
+from admmbench_cuda.arrays import Array, Products, cupy, zeros_here
+from admmbench_cuda.used_columns import gather
 
 # Matrices of records in one product are as large as the largest; none is shorter or narrower than this part of it.
 _ALIKE = 0.85
