@@ -7,7 +7,7 @@ MINUTES ?= 0
 QUICK := -m "not slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
 # Processors that `make test-kernels` takes the place of, and the rooms whose tests it runs: those that compute.
 KERNELS ?= generic
-ROOMS ?= $(addprefix tests/,problems frames algorithms privacy results claims)
+ROOMS ?= $(addprefix tests/,problems base algorithms privacy results claims)
 
 .PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings lock schema vendor clean
 .DELETE_ON_ERROR:

@@ -2,7 +2,7 @@
 
 The state of such a run, its records and its noise are there; bounds, scales and ledgers stay in double precision with
 the processor. Base algorithms and methods are the same: CuPy's arrays answer NumPy's functions, and the update of
-`admmbench.frames.local_update` is compiled for the GPU.
+`admmbench.base.kernel` is compiled for the GPU.
 
 This module is the device ``cuda`` of `admmbench.engine.devices`. Nothing of a GPU is imported before a run asks for
 one.
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from admmbench.base.linearized import Linearized
 from admmbench.engine.devices import Machine
-from admmbench.frames.linearized import Linearized
 from admmbench.problems.rows import BoundRows, Rows
 
 if TYPE_CHECKING:
-    from admmbench.frames.local_update import Strategy
+    from admmbench.base.types import Strategy
     from admmbench.spec.run import RunSpec
 
 # An H200 that four jobs share.

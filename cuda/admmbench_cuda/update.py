@@ -1,4 +1,4 @@
-"""An agent's local update on a GPU: the equations of `admmbench.frames.local_update`, compiled for it.
+"""An agent's local update on a GPU: the equations of `admmbench.base.kernel`, compiled for it.
 
 A block of threads serves a tile of the models of some agents, one after another, for a seed.
 """
@@ -9,20 +9,18 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import cuda, float64, uint64
 
 from admmbench import compiled
-from admmbench.frames.local_update import Drawn, Pass, Step, Strategy, dual_ascent
+from admmbench.base.kernel import Drawn, dual_ascent, source, step_numbers
+from admmbench.base.types import Pass, Step, Strategy, Subproblem
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient, on_host
 from admmbench_cuda.arrays import Array, cupy, flat, view
 from admmbench_cuda.noise import EACH, THREADS, TILE
-
-if TYPE_CHECKING:
-    from admmbench.frames.consensus import Subproblem
 
 # Small models do not fill a GPU, and need none.
 warnings.filterwarnings("ignore", ".*Grid size .* low occupancy")
@@ -74,7 +72,7 @@ def make_update(
     noise_on_gradient: bool,
     noise_on_solution: bool,
 ) -> Callable[..., None]:
-    """Make the update of a thread's entries; see `admmbench.frames.local_update.make_update`.
+    """Make the update of a thread's entries; see `admmbench.base.kernel.make_update`.
 
     What it reads of an agent is read before anything is written: so a thread waits once, and not for each entry.
     """
@@ -187,7 +185,7 @@ class OnDevice(Strategy):
         (P, S), size, like = z.shape[:2], math.prod(z.shape[2:]), z.dtype.type
         tiles, groups = -(-size // TILE), min(P, _GROUPS)
         noise = draw or Drawn.nothing((P, S))
-        numbers = [np.broadcast_to(each, (P, S)) for each in fused.numbers(schedule)]
+        numbers = [np.broadcast_to(each, (P, S)) for each in step_numbers(fused, schedule)]
         given = xp.asarray(np.stack([noise.scale, noise.grid, *numbers]))
         magnitude = xp.zeros((P, S, tiles * THREADS if noise.measure else 1))
         partial = xp.empty((groups, S, size), z.dtype)
@@ -219,6 +217,6 @@ class OnDevice(Strategy):
 def _compiled(fused: Pass, dtype: str) -> Any:
     what = f"the update with {getattr(fused.step, '__name__', 'a step')}, for a GPU"
     update: Callable[..., Any] = compiled.load(
-        fused.source(dtype, _MODULE, make_update), what
+        source(fused, dtype, _MODULE, make_update), what
     ).update
     return update

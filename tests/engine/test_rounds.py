@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from admmbench.base.outcomes import Outcome
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
-from admmbench.frames.outcomes import Outcome
 from admmbench.results import statistics
 from admmbench.spec.run import RunSpec
 

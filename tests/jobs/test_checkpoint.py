@@ -108,8 +108,8 @@ def test_seeds_that_are_computed_one_after_another_go_on_as_well(until, data, tm
 PLUG_IN = """
 from dataclasses import dataclass
 
-from admmbench.frames.base import parameters
-from admmbench.frames.consensus import ConsensusState
+from admmbench.base.algorithm import parameters
+from admmbench.base.types import ConsensusState
 from admmbench.algorithms.objp import ObjP
 
 

@@ -31,8 +31,8 @@ from admmbench.privacy import (
 )
 from admmbench.privacy.accountants import accountant, total
 from admmbench.report import rendering
-from admmbench.results.aggregate import aggregate
 from admmbench.spec.run import RunSpec
+from admmbench.study.aggregate import aggregate
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.experiment import Experiment
 from tests.privacy.ledgers import ledger_of

@@ -13,10 +13,10 @@ from admmbench.audit import reach
 from admmbench.audit.settings import Name
 from admmbench.audit.solutions import OnTape
 from admmbench.audit.tapes import Tape, Taped, TapedNoise, sent_by_one, sums
+from admmbench.base.types import Array, Block, Federation, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.threads import Workers
-from admmbench.frames.base import Array, Block, Federation, Messages
 from admmbench.partition import Split
 from admmbench.privacy import Sampler
 from admmbench.problems.rows import BoundRows

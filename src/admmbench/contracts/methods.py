@@ -19,6 +19,9 @@ from admmbench.algorithms import resolve
 from admmbench.audit.auditor import audit
 from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import other_records
+from admmbench.base.algorithm import Caveat
+from admmbench.base.outcomes import SUCCESSFUL
+from admmbench.base.types import Guarantee, Models
 from admmbench.contracts import Check, ensure
 from admmbench.contracts.made_up_data import written_by
 from admmbench.contracts.runs import (
@@ -40,9 +43,6 @@ from admmbench.datasets import Dataset
 from admmbench.engine import rounds as engine
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.frames.base import Caveat, Guarantee
-from admmbench.frames.consensus import Models
-from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
 from admmbench.problems.base import State
 from admmbench.problems.needs import Need

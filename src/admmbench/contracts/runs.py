@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from admmbench.algorithms import resolve
+from admmbench.base.algorithm import Algorithm
+from admmbench.base.types import Federation
 from admmbench.contracts import ensure
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.threads import Workers, workers
-from admmbench.frames.base import Algorithm, Federation
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.packing import pack
 from admmbench.jobs.simulate import run_spec

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, cast
 from pydantic import AfterValidator
 
 from admmbench import plugins
-from admmbench.frames.local_update import Strategy
+from admmbench.base.types import Strategy
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
 

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
+from admmbench.base.algorithm import Algorithm
+from admmbench.base.kernel import COMPILED
+from admmbench.base.projected import Projected
+from admmbench.base.types import Block, Federation, Messages, Strategy
 from admmbench.datasets import Dataset
 from admmbench.engine import devices
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Workers, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.frames.base import Algorithm, Block, Federation, Messages
-from admmbench.frames.local_update import COMPILED, Strategy
-from admmbench.frames.projected import Projected
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows

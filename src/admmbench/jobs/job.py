@@ -11,10 +11,10 @@ from typing import Any
 import xarray as xr
 
 from admmbench import files
+from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset
 from admmbench.engine import devices
 from admmbench.engine.rounds import Progress
-from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.simulate import run_spec

@@ -23,17 +23,18 @@ import numpy as np
 import xarray as xr
 
 from admmbench.audit.auditor import audit
+from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
 from admmbench.engine.devices import chosen
 from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, work
 from admmbench.forecast.plan import attack_seconds
-from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.jobs.seal import StaleResultError
 from admmbench.jobs.simulate import run_spec
-from admmbench.results import aggregate, reference
+from admmbench.results import reference
+from admmbench.study import aggregate
 from admmbench.study.config import AUDITS, MANIFEST, TUNED, TUNING, Study, load, read_mapping
 from admmbench.study.experiment import Experiment
 from admmbench.study.grid import Search

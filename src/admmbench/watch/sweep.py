@@ -15,9 +15,9 @@ from admmbench.figures import Figure
 from admmbench.figures.drawing import draw
 from admmbench.jobs import fingerprint, seal
 from admmbench.jobs.progress import shown
-from admmbench.results.aggregate import join_runs, read
 from admmbench.spec.fields import SEEDS
 from admmbench.study.address import LOG
+from admmbench.study.aggregate import join_runs, read
 from admmbench.study.config import check_experiment
 from admmbench.validation import Count, checked
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from admmbench.frames.base import Array, ColumnFederation
+from admmbench.base.types import Array, ColumnFederation
 
 if TYPE_CHECKING:
-    from admmbench.frames.sharing import Sharing, SharingState
+    from admmbench.base.sharing import Sharing
+    from admmbench.base.types import SharingState
 
 # Of a sum of many terms in double precision.
 _ROUNDING = 2.0**-44

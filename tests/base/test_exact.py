@@ -8,9 +8,9 @@ import pytest
 
 from admmbench import simulate
 from admmbench.audit.worlds import Run, World, play
+from admmbench.base import exact
 from admmbench.contracts.made_up_data import make_regression
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.frames import exact
 from admmbench.problems.rows import RowParts
 from admmbench.spec.run import RunSpec
 from tests.algorithms.records import in_unit_ball

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
+from admmbench.base.theorems_ryu2022 import THEOREMS, Constants, Facts
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
-from admmbench.frames.theorems_ryu2022 import THEOREMS, Constants, Facts
 from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_ryu2022 import Literal
 from tests.noise import noisy

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from admmbench.frames.averages import objective
-from admmbench.frames.base import Array, RowBlock, RowFederation
-from admmbench.frames.consensus import Consensus
-from admmbench.frames.output_perturbation import OutputPerturbation
-from admmbench.frames.theorems import Followed, Theorem
+from admmbench.base.averages import objective
+from admmbench.base.consensus import Consensus
+from admmbench.base.output_perturbation import OutputPerturbation
+from admmbench.base.theorems import Followed, Theorem
+from admmbench.base.types import Array, RowBlock, RowFederation
 from admmbench.privacy import Privacy
 from admmbench.problems.rows import RowParts
 

@@ -5,17 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.linearized import _noise, proximal_step, trust_region_step
-from admmbench.frames.local_update import (
+from admmbench.base.kernel import (
     COMPILED,
-    Pass,
-    Strategy,
+    Compiled,
     in_plain_arrays,
     make_finish,
     make_solve,
     make_update,
+    source,
 )
+from admmbench.base.linearized import _noise, proximal_step, trust_region_step
+from admmbench.base.types import Pass, Strategy, Subproblem
 from admmbench.privacy import Noise, Privacy, samplers
 from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES
@@ -45,7 +45,9 @@ def block(dtype="float64", updates="only", seed=0):
     gradient, z, dual, sent = rng.normal(size=(4, B, S, K, J)).astype(dtype)
     w, partial = rng.normal(size=(2, S, K, J)).astype(dtype)
     sent = z if updates == "only" else sent
-    sub = Subproblem(3, z, sent, w, dual, partial, RHO, RHO_DUAL, RHO_MESSAGE, None, None, None)
+    sub = Subproblem(
+        3, z, sent, w, dual, partial, RHO, RHO_DUAL, RHO_MESSAGE, None, None, None, COMPILED
+    )
     return sub, gradient, rng.uniform(0.1, 2, (B, S))
 
 
@@ -57,7 +59,7 @@ def draw(measure=False):
     return noise.laplace(Sensitivity(l1=ONES)), noise
 
 
-class Uncompiled(Strategy):
+class Uncompiled(Compiled):
     """The function that is compiled, run as it is written."""
 
     def make(self, fused, dtype):
@@ -259,6 +261,6 @@ def test_noise_of_another_kind_is_refused(noise):
 
 def test_the_pass_is_made_anew_when_the_samplers_change(monkeypatch):
     fused = Pass(proximal_step, "l2", "local", None, "only", "server")
-    before = fused.source("float32")
-    monkeypatch.setattr("admmbench.frames.local_update._IMPORTED", "another")
-    assert fused.source("float32") != before
+    before = source(fused, "float32")
+    monkeypatch.setattr("admmbench.base.kernel._IMPORTED", "another")
+    assert source(fused, "float32") != before

@@ -10,9 +10,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
-from admmbench.frames.base import Array, parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.linearized import Linearized, Schedule, proximal_step
+from admmbench.base.algorithm import parameters
+from admmbench.base.linearized import Linearized, Schedule, proximal_step
+from admmbench.base.types import Array, Subproblem
 from admmbench.privacy import Draw, Privacy, Release
 
 Value = TypeVar("Value", float, Array)

@@ -1,7 +1,7 @@
 """Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
 
 A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
-see `admmbench.frames.local_update`. A step may use its arguments, numbers, numpy and math.
+see `admmbench.base.kernel`. A step may use its arguments, numbers, numpy and math.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Array, parameters
-from admmbench.frames.consensus import Consensus, Subproblem
-from admmbench.frames.local_update import Pass, Position, positions
+from admmbench.base.algorithm import parameters
+from admmbench.base.consensus import Consensus
+from admmbench.base.types import Array, Pass, Position, Subproblem, positions
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from admmbench.frames.base import Algorithm, RhoSchedule
+from admmbench.base.algorithm import Algorithm
+from admmbench.base.rho import RhoSchedule
 
 
 def test_penalty_schedule():

@@ -5,44 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames import theorems_hu2019 as hu2019
-from admmbench.frames.base import (
-    Algorithm,
-    Array,
-    ColumnBlock,
-    ColumnFederation,
-    Messages,
-    parameters,
-)
+from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Messages, SharingState
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns, Columns
-
-
-@dataclass
-class SharingState:
-    """It is the state of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
-
-    x: list[Array]
-    """Model of each party, shape (S, d_m)."""
-    predictions: Array
-    """What the parties sent last, D_m x_m perhaps with noise, shape (M, S, N)."""
-    z: Array
-    """Auxiliary predictions, shape (S, N)."""
-    dual: Array
-    """Dual variable y, shape (S, N)."""
-    course: hu2019.Course | None = None
-    """What both sides of lemma 4 are made of, where they are asked for."""
-
-    @property
-    def w(self) -> Array:
-        """Return all models as one, shape (S, 1, J)."""
-        return np.concatenate(self.x, axis=1)[:, None]
 
 
 @parameters

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from admmbench.frames.base import Algorithm, Array, Federation, Messages, Role, parameters
+from admmbench.base.algorithm import Algorithm, Role, parameters
+from admmbench.base.types import Array, Federation, Messages
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts

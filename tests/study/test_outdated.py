@@ -9,7 +9,7 @@ from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 from admmbench.study.config import check_experiment
 from admmbench.study.grid import Search
-from admmbench.tuning.outdated import outdated
+from admmbench.study.outdated import outdated
 from admmbench.tuning.settings import Axes, TuningSettings
 from admmbench.validation import checked
 

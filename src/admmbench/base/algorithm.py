@@ -8,165 +8,25 @@ metrics or other algorithms.
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
 
-from admmbench.privacy import Cost, Ledger, Noise, Privacy, Release, Sampler
-from admmbench.problems.base import Map, Problem, State, on_host
-from admmbench.problems.columns import BoundColumns, Party
+from admmbench.base.types import Array, Guarantee, Messages
+from admmbench.privacy import Cost, Privacy, Release
+from admmbench.problems.base import Problem, State
 from admmbench.problems.needs import Need
-from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.validation import parameters as parameters
 
-if TYPE_CHECKING:
-    from admmbench.frames.local_update import Strategy
-
-Array = NDArray[Any]
-T = TypeVar("T")
-WholeT = TypeVar("WholeT", covariant=True)
-PartsT = TypeVar("PartsT", covariant=True)
-
-
-UNIT_OF_LOSS = "loss"
-# Blocks whose sums are one array, as many for any number of threads.
-_GROUPS = 16
 Role = Literal["contender", "reference", "optimum"]
-
-
-@dataclass(frozen=True)
-class Block(Generic[PartsT]):
-    """Some agents that a thread serves together; arrays about them start with the axis of agents."""
-
-    agents: slice
-    """Positions of these agents among all agents."""
-    parts: PartsT
-    """Their parts of the problem."""
-    noise: Noise
-    sampler: Sampler
-    """Source of their samples of records."""
-
-
-@dataclass(frozen=True)
-class Federation(Generic[WholeT, PartsT]):
-    """All agents as an algorithm sees them, and the means to let them work at the same time.
-
-    Results do not depend on the number of threads: an agent's work is done by one thread, with one BLAS thread, and
-    whatever is summed over agents is summed in their order.
-    """
-
-    problem: WholeT
-    """The bound problem as a whole."""
-    privacy: Privacy
-    """Budget of one release."""
-    blocks: Sequence[Block[PartsT]]
-    choices: list[np.random.Generator]
-    """For each seed, the source of random numbers that all agents know; none if the method declares no draws."""
-    run: Map = field(repr=False)
-    strategy: Strategy
-    """How local updates are computed."""
-
-    @property
-    def ledgers(self) -> list[Ledger]:
-        """What each agent has released so far."""
-        return [ledger for block in self.blocks for ledger in block.noise.ledgers]
-
-    def active(self, t: int) -> Array:
-        """Return which agents take part in round t, by coins or as a cohort, shape (P, S, 1, 1)."""
-        privacy = self.privacy
-        if not privacy.cohort:
-            coins = (block.sampler.coins(t, privacy.participation) for block in self.blocks)
-            return np.concatenate(list(coins))
-        numbers = np.concatenate([block.sampler.numbers(t) for block in self.blocks])
-        ranks = numbers.argsort(axis=0).argsort(axis=0)
-        return np.asarray(ranks < privacy.cohort)[..., None, None]
-
-    def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
-        """Let every block of agents do a step, in parallel, and collect what it returns."""
-        return self.run(step, self.blocks)
-
-    def sum(self, add: Callable[[Block[PartsT], Array], None], like: Array) -> Array:
-        """Sum over all agents.
-
-        Parameters
-        ----------
-        add
-            A step of a block of agents, which adds their part to an array.
-        like
-            Array of the sum's shape and type.
-        """
-
-        def group(blocks: Sequence[Block[PartsT]]) -> Array:
-            partial = np.zeros_like(like)
-            for block in blocks:
-                add(block, partial)
-            return partial
-
-        size = -(-len(self.blocks) // _GROUPS)
-        starts = range(0, len(self.blocks), size)
-        total, *others = self.run(group, [self.blocks[k : k + size] for k in starts])
-        for other in others:
-            total += other
-        return total
-
-    def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw, for every seed, random numbers that all agents know; shape (S, ...).
-
-        Raises
-        ------
-        ValueError
-            If the method does not declare that it draws: all seeds would count as one.
-        """
-        if not self.choices:
-            raise ValueError("federation.draw needs a method with draws = True")
-        return np.stack([sample(generator) for generator in self.choices])
-
-
-RowBlock = Block[RowParts]
-RowFederation = Federation[BoundRows, RowParts]
-ColumnBlock = Block[Party]
-ColumnFederation = Federation[BoundColumns, Party]
 
 
 StateT = TypeVar("StateT", bound=State)
 FederationT = TypeVar("FederationT")
-
-
-@dataclass(frozen=True)
-class Messages:
-    """What one round sends: from the server to every agent, and from the agents to the server."""
-
-    down: tuple[Array, ...]
-    """Arrays of shape (S, ...), received by each agent."""
-    up: tuple[Array, ...]
-    """Arrays of shape (P, S, ...), one entry from each agent."""
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """What the composed privacy loss of a run is worth.
-
-    Attributes
-    ----------
-    kind
-        ``proved``: docs/privacy/bounds.md has a proof; ``conditional``: the proof needs conditions that the code does
-        not ensure; ``none``: there is no finite guarantee.
-    conditions
-        What the guarantee covers and assumes, or why there is none.
-    keys
-        What it assumes, or why there is none, in words that results store.
-    """
-
-    kind: Literal["proved", "conditional", "none"]
-    conditions: str
-    keys: tuple[str, ...] = ()
 
 
 Caveat = Literal["local_updates", "sigma_squared", "secret_samples", "lemma_1"]
@@ -384,61 +244,3 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     def measure(self, t: int, state: StateT, federation: FederationT) -> dict[str, Array]:
         """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
         return {}
-
-
-@parameters
-class RhoSchedule:
-    """The penalty parameter is ``rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon)``.
-
-    Equation (24) of ryu2022 and (21) of ryu2021; the defaults are theirs for MNIST. FEMNIST: c1 = 0.005, c2 = 0.05,
-    period = 2000. ``scale`` is for OutP+ and figure 4 (rho_t / 100).
-    """
-
-    c1: Annotated[float, Field(ge=0)] = 2.0
-    c2: Annotated[float, Field(ge=0)] = 5.0
-    period: Annotated[int, Field(ge=1)] = 10_000
-    growth: Annotated[float, Field(ge=1)] = 1.2
-    cap: Annotated[float, Field(gt=0)] = 1e9
-    scale: Annotated[float, Field(gt=0)] = 1.0
-
-    def __post_init__(self) -> None:
-        if self.c1 + self.c2 <= 0:
-            raise ValueError("rho: c1 and c2 are both 0, so the penalty parameter would be 0")
-
-    def __call__(self, t: int, epsilon: float) -> float:
-        """Return the value in round t = 1, 2, ..."""
-        # In log space, so that a million rounds do not overflow before the cap applies.
-        steps = t // self.period
-        if self.c1 and steps * math.log(self.growth) + math.log(self.c1) > math.log(self.cap):
-            return self.scale * self.cap
-        return self.scale * min(self.cap, self.c1 * self.growth**steps + self.c2 / epsilon)
-
-
-def _constant(value: Any) -> Any:
-    """Take a number for a constant."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"c1": value, "c2": 0, "growth": 1}
-    return value
-
-
-Rho = Annotated[RhoSchedule, BeforeValidator(_constant)]
-
-HUANG2019_RHO = RhoSchedule(c1=0.1, c2=0, growth=1)
-"""The penalty parameter of huang2019, 0.1."""
-
-
-def factors(values: Array, like: Array) -> Array:
-    """Return numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
-    return values[..., None, None].astype(like.dtype)
-
-
-def clip_norms(models: Array, most: float) -> Array:
-    """Scale down, in place, those of the models of shape (B, S, K, J) that are longer than ``most``, and return all."""
-    norm = np.linalg.norm(models, axis=(2, 3), keepdims=True)
-    models *= most / np.maximum(norm, most)
-    return models
-
-
-def norms(models: Array) -> Array:
-    """Return the norm of each model, float64, without the last two axes."""
-    return np.asarray(on_host(np.linalg.norm(models, axis=(-2, -1))), np.float64)

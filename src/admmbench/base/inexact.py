@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from admmbench.frames.base import parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.linearized import Linearized, trust_region_step
+from admmbench.base.algorithm import parameters
+from admmbench.base.linearized import Linearized, trust_region_step
+from admmbench.base.types import Subproblem
 from admmbench.privacy import Draw, Release
 from admmbench.problems.base import Gradient
 

@@ -15,11 +15,24 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from admmbench.frames.averages import Average, objective
-from admmbench.frames.base import UNIT_OF_LOSS, Array, Messages, RowFederation, factors, norms
-from admmbench.frames.consensus import Consensus, ConsensusState, Order, Subproblem
-from admmbench.frames.linearized import proximal_step
-from admmbench.frames.local_update import Pass, Strategy, dual_ascent, solution
+from admmbench.base.averages import Average, objective
+from admmbench.base.consensus import Consensus
+from admmbench.base.kernel import dual_ascent
+from admmbench.base.linearized import proximal_step
+from admmbench.base.types import (
+    UNIT_OF_LOSS,
+    Array,
+    ConsensusState,
+    Messages,
+    Order,
+    Pass,
+    RowFederation,
+    Strategy,
+    Subproblem,
+    factors,
+    norms,
+    solution,
+)
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient, Problem
 from admmbench.problems.needs import Need, require

@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames import theorems_he2023 as he2023
-from admmbench.frames.base import Algorithm, Array, Block, Federation, parameters
-from admmbench.frames.outcomes import Outcome
+from admmbench.base import theorems_he2023 as he2023
+from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.outcomes import Outcome
+from admmbench.base.types import Array, Block, Ending, Federation
 from admmbench.problems.constrained import BoundConstrained
 from admmbench.problems.constraints import Functions, Quadratics
 from admmbench.problems.newton import descent, matvec
 
 ConstrainedBlock = Block[Functions]
 ConstrainedFederation = Federation[BoundConstrained, Functions]
-
-
-@dataclass
-class Ending:
-    """State of a method that may end before the last round, for S seeds, n agents and d variables."""
-
-    model: Array
-    """w, shape (S, d)."""
-    mu: Array
-    """Multipliers of the agents' constraints, shape (n, S, m)."""
-    mu_server: Array
-    """Multipliers of the server's constraints, shape (1, S, m_0)."""
-    outer: Array
-    """k, outer iterations done, shape (S,)."""
-    total: Array
-    """Iterations of an inner loop, all outer iterations together, shape (S,)."""
-    sent: Array
-    """Numbers sent, shape (S,)."""
-    ended: Array
-    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
-    course: he2023.Course | None = field(default=None, kw_only=True)
-    """What both sides of theorems are made of, where they are asked for."""
-
-    @property
-    def w(self) -> Array:
-        """Return the global model, shape (S, 1, d)."""
-        return self.model[:, None]
 
 
 StateT = TypeVar("StateT", bound=Ending)

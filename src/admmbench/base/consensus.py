@@ -11,28 +11,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.averages import AVERAGES, Average, Sums
-from admmbench.frames.base import (
-    Algorithm,
+from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.averages import AVERAGES, Average
+from admmbench.base.kernel import in_plain_arrays
+from admmbench.base.rho import Rho, RhoSchedule
+from admmbench.base.types import (
     Array,
+    ConsensusState,
     Messages,
-    Rho,
-    RhoSchedule,
+    Models,
+    Pass,
     RowBlock,
     RowFederation,
-    norms,
-    parameters,
+    Subproblem,
+    Sums,
+    positions,
 )
-from admmbench.frames.local_update import COMPILED, Pass, Strategy, in_plain_arrays, positions
-from admmbench.privacy import Cost, Noise, Privacy, Release
+from admmbench.privacy import Cost, Privacy, Release
 from admmbench.problems.base import Problem, on_host
-from admmbench.problems.rows import BoundRows, Objective, RowParts
+from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
@@ -43,114 +45,6 @@ ALLOWED = 2.0**-10
 """What part of a bound rounding errors may be."""
 # Above this bound only models beyond all use have such errors.
 _SMALL = 1e-6
-
-
-@dataclass
-class Models:
-    """These are global and local models, for S seeds and P agents with models of shape (K, J)."""
-
-    w: Array
-    """Global model, shape (S, K, J)."""
-    z: Array
-    """Local models, shape (P, S, K, J)."""
-
-
-@dataclass
-class ConsensusState(Models):
-    """It is the state of consensus ADMM."""
-
-    dual: Array
-    """Dual variables lambda, shape (P, S, K, J)."""
-    chain: Array | None
-    """Last local iterates where they are not ``z`` itself, which is their mean: None with one update."""
-    average: Array
-    """Mean of the agents' last messages, shape (S, K, J)."""
-    sums: Sums | None = None
-    """Of models over rounds, where means are asked for."""
-
-    @property
-    def iterates(self) -> Array:
-        """Last local iterates, from which the next round goes on, shape (P, S, K, J)."""
-        return self.z if self.chain is None else self.chain
-
-
-@dataclass(frozen=True)
-class Subproblem:
-    """What the agents of a block know when they update their models in round t."""
-
-    t: int
-    z: Array
-    """Last iterates, shape (B, S, K, J)."""
-    sent: Array
-    """What was sent last, overwritten by the sum of local updates so far, and then by what is sent next, their mean;
-    shape (B, S, K, J); with one update, ``z`` itself."""
-    w: Array
-    """Global model, shape (S, K, J)."""
-    dual: Array
-    """Dual variables, shape (B, S, K, J)."""
-    partial: Array
-    """Receives the sum of the agents' messages, shape (S, K, J)."""
-    rho: float
-    rho_dual: float
-    """Penalty parameter of the round whose gap the dual variables follow next."""
-    rho_message: float
-    """Penalty parameter of the round for which the server averages next."""
-    parts: RowParts
-    """The agents' parts of the problem."""
-    noise: Noise
-    privacy: Privacy
-    strategy: Strategy = COMPILED
-    agents: slice = field(default_factory=lambda: slice(None))
-    """Positions of the block's agents among all."""
-
-    @property
-    def n_samples(self) -> Array:
-        """Records of each agent, shape (B, 1); 1 for an agent without any, whose sums are 0 anyway."""
-        return self.parts.mean_objective.divisor
-
-    def solution_sensitivity(
-        self,
-        c1: Array | float,
-        stiffness: Array | float,
-        tolerance: float = 0.0,
-        *,
-        objective: Objective | None = None,
-        worst_case: bool = False,
-    ) -> Sensitivity:
-        """Bound how far a contribution moves the solution: ``c1 / (n stiffness)``, half of lemmas 1 and 4 of huang2019.
-
-        Parameters
-        ----------
-        c1
-            Bound on the norm of a record's gradient, shape (B, S).
-        stiffness
-            Strong convexity of the subproblem, shape (B, S).
-        tolerance
-            Largest norm of the subproblem's gradient that counts as solved: then what is released is within
-            tolerance / stiffness of the solution, for either neighbour.
-        objective
-            Of the agents, whose divisor is n, m_i in huang2019; f_p if absent.
-        worst_case
-            Whether c1 is one for all admissible records, also where the run has local sensitivities.
-
-        Raises
-        ------
-        FloatingPointError
-            If the bound is for the worst case, and too small beside the models, whose size is known to all.
-        """
-        n = (objective or self.parts.objective).divisor
-        bound = np.asarray((c1 / n + 2 * tolerance) / stiffness)
-        worst_case = worst_case or self.privacy.sensitivity == "global"
-        guarded = self.privacy.private and worst_case
-        if guarded and bound.min() < _SMALL:
-            size = norms(self.w) + norms(self.z) + norms(self.dual) / stiffness
-            if (np.isfinite(size) & (_ROUNDING * size > ALLOWED * bound)).any():
-                raise FloatingPointError(
-                    f"one record moves a solution by {bound.min():.1e} at most, which is nearly lost in the rounding "
-                    f"errors of models of norm {size.max():.1e}, so that noise cannot hide it; rho is too large (use "
-                    "a smaller one, a smaller cap, or fewer rounds)"
-                )
-        return Sensitivity(l2=bound)
 
 
 @parameters

@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from admmbench.base.outcomes import Outcome
 from admmbench.engine.trace import status_attrs
-from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
+from admmbench.results.joining import (
+    OF_DECISIONS,
+    each_once,
+    in_common,
+    release_budget,
+    same_budget,
+)
 from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
@@ -193,10 +200,6 @@ _BUDGETS = {
     "iteration": "privacy budget of one iteration",
     "run": "privacy budget of the whole run",
 }
-# Budgets that differ relatively by less were solved for by one rule, on other processors.
-_SAME_BUDGET = 1e-4
-# What an experiment says of decisions.
-OF_DECISIONS = ("added", "looks", "control", "margin")
 
 
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
@@ -213,55 +216,6 @@ def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
         stated["margin"] = experiment.margin / (100 if in_points else 1)
     of_results = {name: each for name, each in results.attrs.items() if name not in OF_DECISIONS}
     return results.drop_attrs(deep=False).assign_attrs({**of_results, **stated})
-
-
-def release_budget(results: xr.Dataset) -> xr.DataArray:
-    """Return the budget of one release, which is solved for where a total is asked for.
-
-    Parameters
-    ----------
-    results
-        Of one run or several.
-
-    Returns
-    -------
-    xarray.DataArray
-        Over the dimensions of runs but ``seed``; NaN where no seed has all rounds.
-    """
-    claimed = results["epsilon_claimed"].reset_coords(drop=True)
-    budget = (claimed.diff("round") / claimed["round"].diff("round")).max("round")
-    whole = results["status"].isin(SUCCESSFUL).any("seed")
-    return budget.where(whole.reset_coords(drop=True))
-
-
-def same_budget(one: Any, other: Any) -> Any:
-    """Return where two budgets are the same, or one is not known."""
-    return np.isclose(one, other, rtol=_SAME_BUDGET, atol=0) | np.isnan(one) | np.isnan(other)
-
-
-def each_once(texts: Iterable[str], separator: str = "; ") -> str:
-    """Make one of several lists in words, in which nothing stands twice."""
-    parts = [part for text in texts for part in text.split(separator) if part]
-    return separator.join(dict.fromkeys(parts))
-
-
-def in_common(problems: list[str]) -> str:
-    """Keep the settings that are the same in all problems, as JSON; those that are tuned are not."""
-    several = [json.loads(problem) for problem in dict.fromkeys(problems)]
-    return json.dumps(_shared(several), sort_keys=True) if len(several) > 1 else problems[0]
-
-
-def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
-    first = mappings[0]
-    common = {}
-    for key in first:
-        values = [mapping.get(key) for mapping in mappings]
-        settings = [value for value in values if isinstance(value, dict)]
-        if len(settings) == len(values):
-            common[key] = _shared(settings)
-        elif all(value == first[key] for value in values):
-            common[key] = first[key]
-    return common
 
 
 def _coordinates(

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from admmbench.frames.averages import objective
-from admmbench.frames.base import UNIT_OF_LOSS, Array, RowFederation, norms
-from admmbench.frames.consensus import Consensus
-from admmbench.frames.theorems import Course, Followed, Step, Theorem
+from admmbench.base.averages import objective
+from admmbench.base.consensus import Consensus
+from admmbench.base.theorems import Course, Followed, Step, Theorem
+from admmbench.base.types import UNIT_OF_LOSS, Array, RowFederation, norms
 from admmbench.problems.rows import RowParts
 
 

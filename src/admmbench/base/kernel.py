@@ -11,30 +11,22 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numba
 import numpy as np
 
 from admmbench import compiled
-from admmbench.frames.base import Array, factors
-from admmbench.privacy import Draw, Noise, samplers
+from admmbench.base.types import Array, Pass, Step, Strategy, Subproblem, factors
+from admmbench.privacy import Draw, samplers
 from admmbench.problems import used_columns
 from admmbench.problems.base import Gradient
-from admmbench.problems.penalties import PENALTIES, PenaltyName
+from admmbench.problems.penalties import PENALTIES
 
-if TYPE_CHECKING:
-    from admmbench.frames.consensus import Subproblem
-    from admmbench.problems.rows import Objective
-
-Step = Callable[..., Any]
-Position = Literal["only", "first", "middle", "last"]
-"""Which of the local updates of a round."""
 Entry = TypeVar("Entry", float, Array)
 """One entry of a model, or all entries."""
 
@@ -297,110 +289,66 @@ def make_update(
     return update
 
 
-def solution(gradient: float, z: float, w: float, dual: float, rho: float) -> float:
-    """Step of methods that have none: the solution is found otherwise."""
-    return gradient
+def source(
+    fused: Pass, dtype: str, module: str = _MODULE, make: Callable[..., Any] = make_update
+) -> str:
+    """Write a module with the update, for models of a precision.
 
-
-@dataclass(frozen=True)
-class Pass:
-    """What is known of a local update when it is compiled.
-
-    Attributes
+    Parameters
     ----------
-    step
-        Equation of the step, ``step(gradient, z, w, dual, rho, ...)``, for one entry of a model; its further arguments
-        are numbers of each agent and seed.
-    penalty
-        Of the problem.
-    at
-        Model that the penalty's gradient is taken at: the ``local`` one, or the ``global`` one.
-    noise
-        What noise is added to; None: there is none.
-    updates
-        ``only``: the one update of a round; or of several the ``first``, a ``middle`` one, or the ``last``.
-    order
-        Who begins a round, see `admmbench.frames.consensus.Consensus`: the dual variables follow after the last
-        update, or before the first one.
+    fused
+        What is known of it.
+    dtype
+        The precision.
+    module
+        Its text, with places for ``name`` of the step, ``dtype``, ``equations`` and the ``step`` itself, which it
+        decorates, ``numbers`` of an agent and seed, ``functions`` that make others, and their flags, ``at_global``,
+        ``finish`` and ``update``.
+    make
+        What makes the update of equations.
     """
+    equations: dict[str, Callable[..., Any]] = {
+        "penalty_gradient": PENALTIES[fused.penalty].gradient,
+        "dual_ascent": dual_ascent,
+        "message": message,
+    }
+    written = [
+        f"@equation\n{compiled.equation_source(each, name)}" for name, each in equations.items()
+    ]
+    functions = make_solve, make_finish, make
 
-    step: Step = solution
-    penalty: PenaltyName = "l2"
-    at: Literal["local", "global"] = "local"
-    noise: Literal["gradient", "solution"] | None = None
-    updates: Position = "only"
-    order: Literal["server", "agents"] = "server"
+    def flags(of: Callable[..., Any]) -> str:
+        return ", ".join(f"{name}={value}" for name, value in fused.flags(of).items())
 
-    def flags(self, of: Callable[..., Any] | None = None) -> dict[str, bool]:
-        """Return those of `make_finish` and `make_update`; or only what a function takes of them."""
-        flags = {
-            "first": self.updates in ("only", "first"),
-            "last": self.updates in ("only", "last"),
-            "agents_begin": self.order == "agents",
-            "solved": self.step is solution,
-            "noise_on_gradient": self.noise == "gradient",
-            "noise_on_solution": self.noise == "solution",
-        }
-        taken = inspect.signature(of).parameters if of else flags
-        return {name: flag for name, flag in flags.items() if name in taken}
+    return module.format(
+        name=getattr(fused.step, "__name__", "a step"),
+        imported=_IMPORTED,
+        equations="\n\n\n".join(written),
+        step=compiled.equation_source(fused.step, "step"),
+        numbers="".join(
+            f"number(numbers[{k}][p, s]), " for k in range(len(_arguments(fused.step)))
+        ),
+        functions="\n\n".join(compiled.source(each) for each in functions),
+        dtype=dtype,
+        at_global=fused.at == "global",
+        finish=flags(make_finish),
+        update=flags(make),
+    )
 
-    def source(
-        self, dtype: str, module: str = _MODULE, make: Callable[..., Any] = make_update
-    ) -> str:
-        """Write a module with the update, for models of a precision.
 
-        Parameters
-        ----------
-        dtype
-            The precision.
-        module
-            Its text, with places for ``name`` of the step, ``dtype``, ``equations`` and the ``step`` itself, which it
-            decorates, ``numbers`` of an agent and seed, ``functions`` that make others, and their flags, ``at_global``,
-            ``finish`` and ``update``.
-        make
-            What makes the update of equations.
-        """
-        equations: dict[str, Callable[..., Any]] = {
-            "penalty_gradient": PENALTIES[self.penalty].gradient,
-            "dual_ascent": dual_ascent,
-            "message": message,
-        }
-        written = [
-            f"@equation\n{compiled.equation_source(each, name)}" for name, each in equations.items()
-        ]
-        functions = make_solve, make_finish, make
-
-        def flags(of: Callable[..., Any]) -> str:
-            return ", ".join(f"{name}={value}" for name, value in self.flags(of).items())
-
-        return module.format(
-            name=getattr(self.step, "__name__", "a step"),
-            imported=_IMPORTED,
-            equations="\n\n\n".join(written),
-            step=compiled.equation_source(self.step, "step"),
-            numbers="".join(
-                f"number(numbers[{k}][p, s]), " for k in range(len(_arguments(self.step)))
-            ),
-            functions="\n\n".join(compiled.source(each) for each in functions),
-            dtype=dtype,
-            at_global=self.at == "global",
-            finish=flags(make_finish),
-            update=flags(make),
+def step_numbers(fused: Pass, schedule: Mapping[str, Array | float]) -> list[Array | float]:
+    """Return further arguments of the step, in its order."""
+    names = _arguments(fused.step)
+    if sorted(schedule) != sorted(names):
+        raise ValueError(
+            f"schedule gives {', '.join(schedule) or 'nothing'}, the step {fused.step.__name__} takes "
+            f"{', '.join(names) or 'nothing'} besides gradient, z, w, dual and rho"
         )
-
-    def numbers(self, schedule: Mapping[str, Array | float]) -> list[Array | float]:
-        """Return further arguments of the step, in its order."""
-        names = _arguments(self.step)
-        if sorted(schedule) != sorted(names):
-            raise ValueError(
-                f"schedule gives {', '.join(schedule) or 'nothing'}, the step {self.step.__name__} takes "
-                f"{', '.join(names) or 'nothing'} besides gradient, z, w, dual and rho"
-            )
-        return [schedule[name] for name in names]
+    return [schedule[name] for name in names]
 
 
-class Strategy:
-    """How a federation computes what can be computed in more than one way; audits have a strategy of their own."""
+class Compiled(Strategy):
+    """Local updates by code that is compiled for the processor."""
 
     def update(
         self,
@@ -412,25 +360,7 @@ class Strategy:
         strength: float,
         share: float,
     ) -> None:
-        """Update the models of a block in place, by compiled code.
-
-        Parameters
-        ----------
-        fused
-            What is done.
-        sub
-            The subproblem.
-        gradient
-            Of the loss.
-        draw
-            Noise, if there is any.
-        schedule
-            Further arguments of the step by name, each a number or of shape (B, S).
-        strength
-            Weight of the penalty's gradient.
-        share
-            Part of each local update in the mean.
-        """
+        """Update the models of a block in place, see `Strategy.update`."""
         z, like = sub.z, sub.z.dtype.type
         leading = z.shape[:2]
         nowhere = np.zeros((len(z), 0), np.uint32)
@@ -450,7 +380,7 @@ class Strategy:
             *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
             tuple(
                 np.array(np.broadcast_to(each, leading), z.dtype)
-                for each in fused.numbers(schedule)
+                for each in step_numbers(fused, schedule)
             ),
             noise,
             Room(np.empty(tile, entries.dtype), np.empty(2 * tile, np.uint32), np.empty(tile)),
@@ -461,23 +391,8 @@ class Strategy:
         """Compile the function that `make_update` makes, for models of a precision."""
         return _compiled(fused, dtype)
 
-    def released(self, sub: Subproblem, solution: Array) -> Array:
-        """What a method goes on with that has found the solution of a subproblem: the solution."""
-        return solution
 
-    def minimize(
-        self,
-        objective: Objective,
-        noise: Noise,
-        ridge: Array,
-        b: Array,
-        minimize: Callable[[Array], Array],
-    ) -> Array:
-        """Minimiser of f_i(v) + <b, v> + (ridge / 2) ||v||^2, where b is noise: ``minimize(b)``."""
-        return minimize(b)
-
-
-COMPILED = Strategy()
+COMPILED = Compiled()
 
 
 def in_plain_arrays(
@@ -511,7 +426,7 @@ def in_plain_arrays(
         return 0.0
 
     given = tuple(
-        factors(np.broadcast_to(each, z.shape[:2]), z) for each in fused.numbers(schedule)
+        factors(np.broadcast_to(each, z.shape[:2]), z) for each in step_numbers(fused, schedule)
     )
     partial = np.zeros_like(z)
     step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
@@ -539,13 +454,6 @@ def in_plain_arrays(
     sub.partial[:] += partial.sum(axis=0)
 
 
-def positions(updates: int) -> Iterator[Position]:
-    """Say of each of so many local updates which one it is."""
-    for e in range(updates):
-        last = e == updates - 1
-        yield "only" if updates == 1 else "first" if e == 0 else "last" if last else "middle"
-
-
 @cache
 def _arguments(step: Step) -> tuple[str, ...]:
     """Names of the further arguments of a step."""
@@ -562,7 +470,7 @@ def _elementwise(step: Step) -> Step:
 @cache
 def _compiled(fused: Pass, dtype: str) -> Callable[..., None]:
     what = f"the update with {getattr(fused.step, '__name__', 'a step')}"
-    update: Callable[..., None] = compiled.load(fused.source(dtype), what).update
+    update: Callable[..., None] = compiled.load(source(fused, dtype), what).update
     return update
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from admmbench.datasets import load_dataset
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.report import rendering
-from admmbench.results.aggregate import StaleResultError, aggregate, join_runs, read
+from admmbench.study.aggregate import StaleResultError, aggregate, join_runs, read
 from admmbench.study.experiment import Experiment
 
 DEFINITION = {
@@ -197,7 +197,8 @@ def test_what_methods_declare_are_coordinates(runs):
 
 
 PLUG_IN = """
-from admmbench.frames.base import Guarantee, parameters
+from admmbench.base.algorithm import parameters
+from admmbench.base.types import Guarantee
 from admmbench.algorithms.objp import ObjP
 from admmbench.privacy import Release
 

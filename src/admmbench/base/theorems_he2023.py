@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from admmbench.frames.base import Array
+from admmbench.base.types import Array, ConstrainedFederation, Ending
 from admmbench.problems.constraints import Quadratics
 from admmbench.problems.newton import matvec
-
-if TYPE_CHECKING:
-    from admmbench.frames.constrained import ConstrainedFederation, Ending, ProximalAL
 
 OUTER = {
     "lemma32_left": ("1", "largest distance of an outer iterate from w* so far"),
@@ -75,7 +72,7 @@ def _gram(C: Array) -> Array:
     return np.swapaxes(C, -1, -2) @ C
 
 
-def start(method: ProximalAL[Any], state: Ending, federation: ConstrainedFederation) -> Course:
+def start(method: Any, state: Ending, federation: ConstrainedFederation) -> Course:
     """Solve the program, and find the constants, before the first round.
 
     Raises
@@ -116,7 +113,7 @@ def start(method: ProximalAL[Any], state: Ending, federation: ConstrainedFederat
     )
 
 
-def modulus(method: ProximalAL[Any], federation: ConstrainedFederation) -> float:
+def modulus(method: Any, federation: ConstrainedFederation) -> float:
     """Return sigma, the strong convexity of P_{i,k}."""
     return 1 / ((federation.problem.n_agents + 1) * method.beta)
 
@@ -169,7 +166,7 @@ def steps(method: Any, n: int, sigma: float, tau: Array | float, first: Array, L
     return np.asarray(np.ceil(2 * np.log(tau / (n + 1 + b)) / falls) + 1)
 
 
-def outer_sides(method: ProximalAL[Any], course: Course) -> dict[str, Array]:
+def outer_sides(method: Any, course: Course) -> dict[str, Array]:
     """Return what is measured of lemma 3.2 and theorem 3.2, in K_{eps1, eps2} of its proof."""
     reach = math.sqrt(2) * (course.r0 + 4 * method.s * method.beta) / method.beta
     return {

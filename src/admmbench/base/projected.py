@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from admmbench.frames.base import Array
-from admmbench.frames.local_update import Pass, Strategy, dual_ascent, message
+from admmbench.base.kernel import dual_ascent, message
+from admmbench.base.types import Array, Pass, Strategy
 from admmbench.privacy import Draw, Noise
 from admmbench.problems.base import Gradient
 from admmbench.problems.feasible import Feasible
 
 if TYPE_CHECKING:
-    from admmbench.frames.consensus import Subproblem
+    from admmbench.base.types import Subproblem
     from admmbench.problems.rows import Objective
 
 

@@ -11,9 +11,10 @@ from scipy import optimize
 from admmbench import simulate
 from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.objt import ObjT
+from admmbench.base.kernel import COMPILED
+from admmbench.base.types import Subproblem
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.streams import noise_key
-from admmbench.frames.consensus import Subproblem
 from admmbench.privacy import Noise, Privacy
 from admmbench.problems.base import Gradient
 from admmbench.sensitivity import Sensitivity
@@ -54,6 +55,7 @@ def solved(method, t, z, w, dual, gradient, r, eps=math.inf):
         parts=Parts(gradient),
         noise=noise,
         privacy=Privacy(eps),
+        strategy=COMPILED,
     )
     sub = replace(sub, sent=sub.z)
     method.local_round(sub)

@@ -9,8 +9,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, norms, parameters
-from admmbench.frames.consensus import ALLOWED, Consensus, Subproblem
+from admmbench.base.algorithm import parameters
+from admmbench.base.consensus import Consensus
+from admmbench.base.rho import HUANG2019_RHO, Rho
+from admmbench.base.types import ALLOWED, Array, Subproblem, factors, norms
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, Objective, RowParts

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
+from admmbench.base.consensus import Consensus
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.threads import workers
-from admmbench.frames.consensus import Consensus
 from admmbench.privacy import epsilon_total
 from admmbench.spec.run import RunSpec
 from tests.audit.runs import TWO

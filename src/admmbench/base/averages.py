@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from admmbench.frames.base import UNIT_OF_LOSS, Array, Messages, RowBlock, RowFederation, norms
+from admmbench.base.types import (
+    UNIT_OF_LOSS,
+    Array,
+    ConsensusState,
+    Messages,
+    RowBlock,
+    RowFederation,
+    norms,
+)
 from admmbench.problems.base import Problem
 
-if TYPE_CHECKING:
-    from admmbench.frames.consensus import Consensus, ConsensusState
-
 Variables = Mapping[str, tuple[str, str]]
-
-
-@dataclass
-class Sums:
-    """Weighted sums of models over rounds, in double precision."""
-
-    w: Array
-    """Of the global model, shape (S, K, J)."""
-    z: Array
-    """Of the local ones, shape (P, S, K, J)."""
 
 
 class Average:
@@ -55,17 +49,17 @@ class Average:
         """Sum of the weights of T rounds."""
         return T
 
-    def check(self, method: Consensus, problem: Problem) -> None:
+    def check(self, method: Any, problem: Problem) -> None:
         """Raise a ValueError if a method or a problem is not what is averaged."""
 
     def start(
-        self, method: Consensus, state: ConsensusState, federation: RowFederation
+        self, method: Any, state: ConsensusState, federation: RowFederation
     ) -> ConsensusState:
         """Return the state before the first round, with what is needed besides the sums."""
         return state
 
     def round(
-        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
+        self, t: int, method: Any, state: ConsensusState, federation: RowFederation
     ) -> Messages:
         """Do a round, and add its models to the sums."""
         sums, weight, E = state.sums, self.weight(t), method.updates
@@ -81,7 +75,7 @@ class Average:
         return sent
 
     def exchange(
-        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
+        self, t: int, method: Any, state: ConsensusState, federation: RowFederation
     ) -> Messages:
         """Do a round."""
         return method.exchange(t, state, federation)
@@ -93,7 +87,7 @@ class Average:
         return z, norms(w - z)
 
     def measure(
-        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
+        self, t: int, method: Any, state: ConsensusState, federation: RowFederation
     ) -> dict[str, Array]:
         """Return the `variables` after round t, each of shape (S,)."""
         z, apart = self.means(t, state)
