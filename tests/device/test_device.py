@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
+from admmbench.audit.solutions import OnTape
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.engine.context import Context
 from admmbench.engine.devices import chosen
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, estimate, work
@@ -122,3 +124,8 @@ def test_a_simulated_gpu_agrees_with_a_processor():
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("agree") == 2 * len(simulated.RUNS)
+
+
+def test_a_strategy_that_a_device_would_not_obey_is_refused():
+    with pytest.raises(ValueError, match="device: cuda computes local updates in a way of its own"):
+        Context(device="cuda", strategy=OnTape())

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from admmbench.datasets import load_dataset
+from admmbench.engine.context import Context
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.report import rendering
 from admmbench.study.aggregate import StaleResultError, aggregate, join_runs, read
@@ -33,7 +34,7 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     data = load_dataset("digits")
     for run in Experiment.model_validate(DEFINITION).runs:
-        job.execute(run.spec, data, folder / run.path, 1)
+        job.execute(run.spec, data, folder / run.path, Context(1))
     return folder
 
 
@@ -131,7 +132,7 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     experiment = Experiment.model_validate(definition)
     data = load_dataset("digits")
     for run in experiment.runs:
-        job.execute(run.spec, data, tmp_path / run.path, 1)
+        job.execute(run.spec, data, tmp_path / run.path, Context(1))
     results = aggregate("small", experiment, tmp_path)
     assert list(results.agents.values) == [3, 2, 3]
     assert list(results.delta.values) == [1e-6, 0.01, 1e-6]
@@ -162,7 +163,7 @@ def test_methods_meet_at_totals(tmp_path):
     }
     experiment = Experiment.model_validate({**DEFINITION, **given, "algorithms": methods})
     for run in experiment.runs:
-        job.execute(run.spec, load_dataset("digits"), tmp_path / run.path, 1)
+        job.execute(run.spec, load_dataset("digits"), tmp_path / run.path, Context(1))
     results = aggregate("totals", experiment, tmp_path)
     assert list(results.epsilon.values) == [0.5, 4, np.inf]
     assert results.epsilon.attrs["budget_of"] == "run"
@@ -237,7 +238,7 @@ def test_a_plug_in_on_numbers_comes_to_the_report(tmp_path):
     experiment = Experiment.model_validate({**NUMBERS, "algorithms": methods})
     data = load_dataset("diabetes")
     for run in experiment.runs:
-        job.execute(run.spec, data, tmp_path / run.path, 1)
+        job.execute(run.spec, data, tmp_path / run.path, Context(1))
     results = aggregate("numbers", experiment, tmp_path)
     assert results.attrs["metric"] == "test_rmse"
     assert "valid_range" not in results.test_rmse.attrs

@@ -60,7 +60,8 @@ def _run(options: argparse.Namespace) -> None:
     --fingerprint TEXT   of the code; other code is refused
     --checkpoint FILE    file that keeps the state; a rerun continues from it
     """
-    from admmbench.engine import devices
+    from admmbench.engine.context import Context
+    from admmbench.engine.devices import CPU
     from admmbench.jobs import job, seal
     from admmbench.jobs.progress import shown
 
@@ -77,11 +78,9 @@ def _run(options: argparse.Namespace) -> None:
             spec,
             data,
             options.output,
-            options.threads or 1,
+            Context(options.threads or 1, options.device or CPU, progress=report),
             options.fingerprint,
-            report,
             options.checkpoint,
-            options.device or devices.CPU,
         )
     print(ended(seal.read(options.output)))
     print(

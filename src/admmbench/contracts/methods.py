@@ -41,6 +41,7 @@ from admmbench.contracts.runs import (
 )
 from admmbench.datasets import Dataset
 from admmbench.engine import rounds as engine
+from admmbench.engine.context import Context
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
@@ -216,9 +217,9 @@ def going_on_from_a_checkpoint_changes_no_bit(case: MethodCase) -> None:
     with tempfile.TemporaryDirectory() as folder:
         half = Halfway(Path(folder, "state"), 1 if case.cls.one_shot else 6)
         with contextlib.suppress(StoppedError):
-            engine.run_rounds(case.spec(), case.data, keeper=half)
+            engine.run_rounds(case.spec(), case.data, Context(checkpoint=half))
         play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
-        trace = engine.run_rounds(case.spec(), case.data, keeper=half)
+        trace = engine.run_rounds(case.spec(), case.data, Context(checkpoint=half))
     resumed = trace.dataset(case.spec(), {}).drop_vars("seconds")
     same(case.usual, resumed, "a restart from a checkpoint")
 
@@ -475,9 +476,9 @@ def attacks_find_nothing(case: MethodCase) -> None:
 def divergence_is_recorded(case: MethodCase) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
-    trace = engine.run_rounds(spec, case.data, keeper=Breaking(Path(), {}, math.inf)).dataset(
-        spec, {}
-    )
+    trace = engine.run_rounds(
+        spec, case.data, Context(checkpoint=Breaking(Path(), {}, math.inf))
+    ).dataset(spec, {})
     status = list(trace.status.values)
     ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
     kept = [0, 2]

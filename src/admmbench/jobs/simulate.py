@@ -12,9 +12,8 @@ import xarray as xr
 from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset, untested
 from admmbench.engine import devices
 from admmbench.engine import rounds as engine
-from admmbench.engine.rounds import Progress
+from admmbench.engine.context import ONE_THREAD, Context, Progress
 from admmbench.jobs import provenance
-from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.spec.fields import SEEDS
 from admmbench.spec.run import RunSpec
 from admmbench.validation import Whole, checked
@@ -167,17 +166,10 @@ def simulate(
     spec, threads = checked(RunSpec, given, ""), checked(Whole, threads, "threads")
     devices.checked(device)
     data = load_dataset(spec.dataset)
-    return run_spec(spec, data, threads, progress, device=device)
+    return run_spec(spec, data, Context(threads, device, progress=progress))
 
 
-def run_spec(
-    spec: RunSpec,
-    dataset: Dataset,
-    threads: int = 1,
-    progress: Progress | None = None,
-    checkpoint: Checkpoint | None = None,
-    device: str = devices.CPU,
-) -> xr.Dataset:
+def run_spec(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> xr.Dataset:
     """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
     scheme = spec.scheme
     warnings = [spec.delta_warning, scheme.order_warning(dataset)]
@@ -185,7 +177,7 @@ def run_spec(
         warnings.append(untested(dataset.class_names, dataset.y_test))
     for warning in filter(None, warnings):
         _log.warning(warning)
-    trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint, device)
-    made = trace.dataset(spec, provenance.describe(spec, dataset, device))
+    trace = engine.run_rounds(spec, dataset, context)
+    made = trace.dataset(spec, provenance.describe(spec, dataset, context.device))
     made[made.attrs["metric"]].attrs.update(provenance.of_metric(spec, dataset))
     return made

@@ -25,6 +25,7 @@ import xarray as xr
 from admmbench.audit.auditor import audit
 from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
+from admmbench.engine.context import Context
 from admmbench.engine.devices import chosen
 from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
 from admmbench.files.installed import OWN
@@ -169,7 +170,7 @@ def _of_run(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
     code = "" if former.attrs.items() >= now.items() else str(former.attrs["fingerprint"])
 
     def again() -> Difference | None:
-        trace, former = run_spec(run.spec, data, threads, device=device), read(path)
+        trace, former = run_spec(run.spec, data, Context(threads, device)), read(path)
         exactly = trace.attrs["arithmetic"] == former.attrs["arithmetic"]
         return differ(former, trace, exactly=exactly)
 
