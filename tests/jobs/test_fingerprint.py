@@ -236,7 +236,7 @@ def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
 def test_plugin_files_count_with_what_they_import(tmp_path):
     plugin = tmp_path / "mine.py"
     source = (
-        "from admmbench.base.types import parameters\n"
+        "from admmbench.base.algorithm import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
         "@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n    b: float = 1.0\n"
     )
