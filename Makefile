@@ -7,18 +7,18 @@ MINUTES ?= 0
 QUICK := -m "not slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
 # Processors that `make test-kernels` takes the place of, and the rooms whose tests it runs: those that compute.
 KERNELS ?= generic
-ROOMS ?= $(addprefix tests/,problems frames algorithms privacy results claims)
+ROOMS ?= $(addprefix tests/,problems base algorithms privacy results claims)
 
 .PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings rulegraph lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
 
-.venv/installed: envs/lock.txt pyproject.toml
+.venv/installed: envs/lock.txt pyproject.toml cuda/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("admmbench needs Python >= 3.11, but $(PYTHON) is " + sys.version.split()[0] + "; set PYTHON=...") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement envs/lock.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable ./cuda
 	touch $@
 
 quick: env
@@ -50,9 +50,9 @@ explore: env
 test-cluster: env
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m cluster tests/cluster
 
-# With a GPU, and the extra cuda.
+# With a GPU, and the packages that compute on it.
 test-gpu: env
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[cuda]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ./cuda
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m gpu tests/device
 
 # Which lines no test reaches; commands that tests start are followed as well.
@@ -66,7 +66,7 @@ check: env
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
-	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py')
+	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py' 'cuda/*.py')
 	$(BIN)/snakefmt --check Snakefile workflow src/admmbench/scaffold
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint --snakefile workflow/Snakefile

@@ -22,10 +22,11 @@ import cupy
 import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset, using_some_columns
-from admmbench.device.arrays import name
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
 from admmbench.spec.run import RunSpec
+from admmbench_cuda.arrays import name
 
 WARM_UP = 5
 SEEDS = 10
@@ -61,7 +62,7 @@ def share_of_columns(data):
 def each_round(spec, data, threads, device):
     """Do rounds, and say after each one how long it took."""
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-        federation = assemble(spec, data, pool, device=device)
+        federation = assemble(spec, data, pool, Context(device=device))
         state = spec.method.init(federation)
         for t in itertools.count(1):
             start = time.perf_counter()

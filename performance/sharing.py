@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from admmbench import load_dataset
 from admmbench.datasets import Dataset
+from admmbench.engine.context import Context
 from admmbench.jobs.simulate import run_spec
 from admmbench.spec.run import RunSpec
 
@@ -40,7 +41,7 @@ def sharing(data: Dataset, rounds: int, threads: int) -> tuple[float, float]:
     small = {"scheme": "columns", "blocks": 1, "features": 10}  # loads what is compiled
     run_spec(spec.model_copy(update={"agents": small, "rounds": 2}), data)
     start = time.perf_counter()
-    trace = run_spec(spec, data, threads)
+    trace = run_spec(spec, data, Context(threads))
     return time.perf_counter() - start, float(trace.test_loss[0, -1])
 
 

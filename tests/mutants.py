@@ -42,7 +42,7 @@ LIBRARIES = (
 # What is broken, and the tests of it in the order in which they are run.
 ROOMS = {
     "algorithms": "algorithms frames regression contracts",
-    "frames": "frames algorithms regression contracts",
+    "base": "base algorithms regression contracts",
     "problems": "problems regression contracts",
     "privacy": "privacy algorithms/test_objp.py algorithms/test_outp.py contracts",
     "partition.py": "test_partition.py problems regression",

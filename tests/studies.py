@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from admmbench.forecast.cost import Machine
+from admmbench.engine.devices import Machine
 from admmbench.forecast.timing import Speeds
 from admmbench.spec.run import RunSpec
 from admmbench.study.config import Study

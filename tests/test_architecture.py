@@ -2,6 +2,7 @@
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,9 @@ ORDER = [
     "datasets",
     "partition",
     "problems",
-    "frames",
+    "base",
     "algorithms",
     "spec",
-    "device",
     "engine",
     "audit",
     "jobs",
@@ -45,7 +45,7 @@ ORDER = [
     "cli",
 ]
 # Tests about no single room: folders, then modules.
-TOGETHER = {"cluster", "regression", "workflow"}
+TOGETHER = {"cluster", "device", "regression", "workflow"}
 OF_THE_REPOSITORY = {"architecture", "docs", "examples", "findings", "packaging", "site"}
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "scaffold", "contracts"]
@@ -56,23 +56,18 @@ def modules():
         yield path, ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def imported(path):
-    """Rooms that a module imports, those for type checking left out."""
-    tree = ast.parse(path.read_text())
-    hidden = {
-        node
-        for branch in ast.walk(tree)
-        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
-        for node in ast.walk(branch)
-    }
-    for node in ast.walk(tree):
-        if node in hidden:
-            continue
+def imports(path):
+    """Names that a module imports from the package, also those for type checking alone: module and name in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("admmbench"):
-            parts = node.module.split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+            yield from ((node.module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("admmbench."))
+            yield from ((a.name, "") for a in node.names if a.name.startswith("admmbench."))
+
+
+def imported(path):
+    """Rooms that a module imports."""
+    return {".".join(each).split(".")[1] for each in imports(path)}
 
 
 @pytest.mark.parametrize(("path", "name"), list(modules()), ids=lambda value: str(value))
@@ -85,9 +80,20 @@ def test_imports_point_one_way(path, name):
         allowed -= {"study", "forecast", "watch", "claims", "report"}
     if room in ("api", "scaffold"):
         allowed -= {"engine", "jobs"}
-    if room == "study":
-        allowed -= {"jobs"}  # so that it can be read without them
-    assert set(imported(path)) <= allowed
+    assert imported(path) <= allowed
+
+
+def test_no_module_imports_itself_through_others():
+    known = {f"admmbench.{name}".removesuffix(".__init__"): path for path, name in modules()}
+    graph = {
+        name: {full if (full := ".".join(each)) in known else each[0] for each in imports(path)}
+        for name, path in known.items()
+    }
+    TopologicalSorter({name: found - {name} for name, found in graph.items()}).prepare()
+
+
+def test_a_configuration_is_read_without_jobs():
+    assert not {name for name in closure(["admmbench.study.config"]) if ".jobs" in name}
 
 
 def test_contributors_read_the_same_order():

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from admmbench import compiled, plugins
+from admmbench.base.linearized import proximal_step, trust_region_step
 from admmbench.files import import_file, write
-from admmbench.frames.linearized import proximal_step, trust_region_step
 
 FACTOR = 2.0
 

@@ -7,7 +7,6 @@ import tarfile
 import tomllib
 import zipfile
 from contextlib import chdir
-from itertools import chain
 
 import yaml
 from hatchling import build
@@ -37,9 +36,9 @@ def bounds(requirements):
     return dict(re.split(r" ?>=", requirement, maxsplit=1) for requirement in requirements)
 
 
-def imported():
-    """Top-level names that the package imports, its own and Python's left out."""
-    for path in (ROOT / "src").rglob("*.py"):
+def imported(folder):
+    """Top-level names that the modules of a folder import."""
+    for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
             if isinstance(node, ast.Import):
@@ -49,11 +48,23 @@ def imported():
             yield from (name.split(".")[0] for name in names)
 
 
+def packages(folder, name):
+    """Packages that a package imports, Python's and its own left out."""
+    found = set(imported(folder)) - set(sys.stdlib_module_names) - {name}
+    return {PACKAGES.get(each, each) for each in found}
+
+
 def test_what_is_imported_is_declared_and_the_other_way_round():
-    found = set(imported()) - set(sys.stdlib_module_names) - {"admmbench"}
-    names = {PACKAGES.get(name, name) for name in found}
-    extras = (PROJECT["optional-dependencies"][name] for name in ("cuda", "parquet"))
-    assert names == set(bounds([*PROJECT["dependencies"], *chain(*extras)])) - NOT_IMPORTED
+    wanted = bounds([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["parquet"]])
+    assert packages("src", "admmbench") == set(wanted) - NOT_IMPORTED
+
+
+def test_the_package_for_a_gpu_declares_what_it_imports_besides():
+    cuda = tomllib.loads((ROOT / "cuda/pyproject.toml").read_text())["project"]
+    names = set(bounds(each for each in cuda["dependencies"] if ">=" in each))
+    own = {"admmbench", *bounds(PROJECT["dependencies"])}
+    assert packages("cuda/admmbench_cuda", "admmbench_cuda") - own == names
+    assert cuda["version"] == PROJECT["version"]
 
 
 def test_versions_of_python_are_the_same_in_all_places():

@@ -90,6 +90,8 @@ class _Cache(FunctionCache):
     not needed: the function is compiled again.
     """
 
+    # `numba.njit(cache=True)` unpickles whatever file it finds: a damaged one ends the run, and one that another user
+    # wrote is run. It has no public way to look at a file before.
     _impl_class = _Content
 
     def load_overload(self, signature: Any, context: Any) -> Any:

@@ -3,7 +3,7 @@
 import pytest
 
 from admmbench import simulate
-from admmbench.frames.outcomes import Outcome
+from admmbench.base.outcomes import Outcome
 from tests.algorithms.he2023 import NEYMAN_PEARSON, two_classes
 
 

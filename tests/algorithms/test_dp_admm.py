@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from admmbench.algorithms.dp_admm import DPADMM
-from admmbench.frames.consensus import Subproblem
+from admmbench.base.types import Subproblem
 from admmbench.privacy import Privacy
 from admmbench.problems import as_problem
 from admmbench.problems.rows import Objective
@@ -78,7 +78,7 @@ def test_the_paper_prints_these_step_sizes():
         zero = np.zeros((1, 1, 1, 104))
         rhos = 0.1, 0.1, 0.1
         models = zero, zero, zero[0], zero, zero[0]
-        sub = Subproblem(k, *models, *rhos, parts, None, Privacy(eps, delta))
+        sub = Subproblem(k, *models, *rhos, parts, None, Privacy(eps, delta), None)
         for step_size in (kind, "auto"):
             found = DPADMM(step_size=step_size, c_w=c_w).schedule(sub)["inverse_eta"]
             assert found[0, 0] == pytest.approx(1 / eta)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.frames.outcomes import Outcome
+from admmbench.base.outcomes import Outcome
 from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import LARGER, QP, final_state, instance
 

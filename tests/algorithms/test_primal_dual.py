@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 
 from admmbench import simulate
-from admmbench.frames.outcomes import Outcome
+from admmbench.base.outcomes import Outcome
 from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import NEYMAN_PEARSON, QP, final_state, instance, losses, two_classes
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from admmbench import simulate
+from admmbench.base.outcomes import Outcome
 from admmbench.contracts.runs import play
 from admmbench.datasets import load_dataset
-from admmbench.frames.outcomes import Outcome
 from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import (
     LARGER,

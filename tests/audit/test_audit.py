@@ -24,12 +24,12 @@ from admmbench.audit.worlds import (
     play_both,
     unshuffled,
 )
+from admmbench.base.exact import UnsolvedSubproblemError
+from admmbench.base.linearized import Linearized
 from admmbench.contracts import runs
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds, threads
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.frames.exact import UnsolvedSubproblemError
-from admmbench.frames.linearized import Linearized
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 
 ALL = AuditSettings(rounds=3, repeats=40)

@@ -21,7 +21,7 @@ PLUGIN = """
 from functools import cached_property
 import numpy as np
 from admmbench.api import *
-from admmbench.frames.base import Guarantee
+from admmbench.base.types import Guarantee
 from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dp_fedavg import DPFedAvg
 from admmbench.algorithms.dpsgd import DPSGD

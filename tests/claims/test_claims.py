@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import Loss, Missing, evaluate
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Quantity, Runs
-from admmbench.frames.outcomes import Outcome
 from admmbench.inference.power import POWER, chance
 from tests.claims.statements import (
     CLOSE,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import Missing, evaluate
 from admmbench.claims.requirements import Shortfall
-from admmbench.frames.outcomes import Outcome
 from admmbench.results import reference
 from admmbench.study.config import labels
 from admmbench.study.missing_data import MissingData

@@ -19,11 +19,11 @@ import xarray as xr
 
 from admmbench import cli, simulate
 from admmbench.audit.findings import Audit
+from admmbench.base.outcomes import Outcome
 from admmbench.cli import JOBS, call, job, jobs, main
 from admmbench.cli.results import ended
 from admmbench.files import read_sealed
 from admmbench.files.installed import REFERENCE, find
-from admmbench.frames.outcomes import Outcome
 from admmbench.inference.contrasts import Decision
 from admmbench.report import contents
 from admmbench.watch import study

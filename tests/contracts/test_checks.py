@@ -55,9 +55,7 @@ RAISES_IF = (
     "def schedule(self, sub):\n    if {}: raise RuntimeError('no')\n    return {{'stiffness': 1}}"
 )
 
-FAST = (
-    "from admmbench.frames.base import HUANG2019_RHO\na: float = 20.0\nrho: Rho = HUANG2019_RHO\n"
-)
+FAST = "from admmbench.base.rho import HUANG2019_RHO\na: float = 20.0\nrho: Rho = HUANG2019_RHO\n"
 DESCENT = """
 def round(self, t, state, federation):
     def slope(block):

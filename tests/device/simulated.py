@@ -149,10 +149,11 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 def main() -> None:
     install()
     from admmbench.contracts.made_up_data import make_dataset, using_some_columns
-    from admmbench.device import noise, rows
+    from admmbench.engine.context import Context
     from admmbench.engine.rounds import assemble, run_rounds
     from admmbench.engine.threads import Workers
     from admmbench.spec.run import RunSpec
+    from admmbench_cuda import noise, rows
 
     # Few records go through the columns that they use, as many do.
     rows.COPY = 0
@@ -174,14 +175,14 @@ def main() -> None:
             privacy={"noise": law},
         )
         cpu = run_rounds(spec, data).variables()["arrays"]
-        gpu = run_rounds(spec, data, device="cuda").variables()["arrays"]
+        gpu = run_rounds(spec, data, Context(device="cuda")).variables()["arrays"]
         for name in set(cpu) - {"seconds"}:
             np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, err_msg=name)
         print(method, params, sensitivity, law, data.X_train.shape[1], "columns agree")
     for data in (narrow, whole):
         given = spec.model_copy(update={"dataset": data})
         (cpu_block,) = assemble(given, data, Workers(1)).blocks
-        (block,) = assemble(given, data, Workers(1), device="cuda").blocks
+        (block,) = assemble(given, data, Workers(1), Context(device="cuda")).blocks
         assert (block.parts._index is None) == (data is whole)
         rng, J = np.random.default_rng(0), data.X_train.shape[1]
         z = [rng.random((3, 1, 3, J)).view(Array) for _ in range(2)]
@@ -210,7 +211,7 @@ def main() -> None:
     # Models cost more to copy than products of 13 records.
     rows.COPY = 13
     given = spec.model_copy(update={"dataset": narrow})
-    (block,) = assemble(given, narrow, Workers(1), device="cuda").blocks
+    (block,) = assemble(given, narrow, Workers(1), Context(device="cuda")).blocks
     assert block.parts._index is None
 
 

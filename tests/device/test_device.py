@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
+from admmbench.audit.solutions import OnTape
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.device import chosen, unsuitable
+from admmbench.engine.context import Context
+from admmbench.engine.devices import chosen
 from admmbench.files.installed import OWN
-from admmbench.forecast.cost import GPU, LIMITS, estimate, work
+from admmbench.forecast.cost import LIMITS, estimate, work
 from admmbench.forecast.plan import core_seconds
 from admmbench.problems.losses.softmax import Softmax
 from admmbench.spec.run import RunSpec
 from admmbench.study.config import read
+from admmbench_cuda import TYPICAL, unsuitable
 from tests.device import simulated
 
 DATA = make_dataset()
@@ -75,13 +78,15 @@ def test_slopes_of_nan_are_nan_where_the_larger_of_two_numbers_is_not():
 
 
 @pytest.mark.skipif(bool(find_spec("cupy")), reason="CuPy is here")
-def test_without_its_packages_an_error_names_the_extra():
-    with pytest.raises(ValueError, match=r"device: cuda needs cupy: pip install 'admmbench\[cuda"):
+def test_without_its_packages_an_error_says_what_to_install():
+    with pytest.raises(ValueError, match="device: cuda needs cupy, a dependency of admmbench-cuda"):
         simulate(DATA, "objp", agents=3, device="cuda")
 
 
 def test_another_device_is_refused():
-    with pytest.raises(ValueError, match="device: 'gpu' is none of cpu, cuda"):
+    with pytest.raises(
+        ValueError, match="device: 'gpu' is none of cpu, cuda; for another device, install"
+    ):
         simulate(DATA, "objp", agents=3, device="gpu")
 
 
@@ -90,7 +95,7 @@ def test_a_gpu_needs_one_thread_and_less_time():
     assert estimate(run, 4).threads == 4
     assert estimate(run, 4, "cuda").threads == 1
     assert estimate(run, 4, "cuda").runtime < estimate(run, 4).runtime / 10
-    assert work(run, GPU) < work(run, LIMITS) / 100
+    assert work(run, TYPICAL) < work(run, LIMITS) / 100
     assert core_seconds(run, 16, LIMITS, "cuda") == core_seconds(run, 1, LIMITS, "cuda")
 
 
@@ -119,3 +124,8 @@ def test_a_simulated_gpu_agrees_with_a_processor():
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("agree") == 2 * len(simulated.RUNS)
+
+
+def test_a_strategy_that_a_device_would_not_obey_is_refused():
+    with pytest.raises(ValueError, match="device: cuda computes local updates in a way of its own"):
+        Context(device="cuda", strategy=OnTape())

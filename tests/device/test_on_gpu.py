@@ -1,4 +1,4 @@
-"""A GPU computes what a processor does: `make test-gpu`, with a GPU and the extra ``cuda``."""
+"""A GPU computes what a processor does: `make test-gpu`, with a GPU and what `cuda/pyproject.toml` depends on."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset, using_some_columns
 from admmbench.datasets import load_dataset
+from admmbench.engine.context import Context
 from admmbench.files.installed import OWN
 from admmbench.jobs.simulate import run_spec
 from admmbench.privacy import samplers
@@ -17,7 +18,7 @@ from admmbench.study.config import read
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not find_spec("cupy"), reason="needs a GPU and the extra cuda"),
+    pytest.mark.skipif(not find_spec("cupy"), reason="needs a GPU and CuPy"),
 ]
 
 MNIST = "equal_privacy_mnist"
@@ -97,7 +98,7 @@ def test_a_run_on_a_gpu_goes_on_from_its_checkpoint(tmp_path):
     from admmbench.spec.run import RunSpec
 
     spec = RunSpec(dataset=DATA, algorithm="objp", params={"local_updates": 2}, **RUN, seeds=2)
-    whole = run_rounds(spec, DATA, device="cuda")
+    whole = run_rounds(spec, DATA, Context(device="cuda"))
 
     class Stopping(Checkpoint):
         def after_round(self, snapshot):
@@ -106,8 +107,10 @@ def test_a_run_on_a_gpu_goes_on_from_its_checkpoint(tmp_path):
                 raise InterruptedRunError(15, "stopped")
 
     with pytest.raises(InterruptedRunError):
-        run_rounds(spec, DATA, keeper=Stopping(tmp_path / "c", {}, 1e9), device="cuda")
-    again = run_rounds(spec, DATA, keeper=Checkpoint(tmp_path / "c", {}, 1e9), device="cuda")
+        run_rounds(spec, DATA, Context(checkpoint=Stopping(tmp_path / "c", {}, 1e9), device="cuda"))
+    again = run_rounds(
+        spec, DATA, Context(checkpoint=Checkpoint(tmp_path / "c", {}, 1e9), device="cuda")
+    )
     for name, values in whole.variables()["arrays"].items():
         if name != "seconds":
             np.testing.assert_array_equal(values, again.variables()["arrays"][name])
@@ -119,7 +122,7 @@ def test_random_words_are_the_same_bits_and_noise_agrees_to_4_ulp(law, fine):
     import cupy
     from numba import cuda, float64, uint64
 
-    from admmbench.device.noise import EACH, THREADS, TILE, perturb
+    from admmbench_cuda.noise import EACH, THREADS, TILE, perturb
 
     @cuda.jit
     def draw(key, place, grid, words_out, out):
@@ -166,7 +169,7 @@ def test_kept_results_of_mnist_agree(label):
         for each in experiment.runs
         if each.label == label and each.spec.privacy.total == 2 and 0 in each.spec.seeds
     ]
-    trace = run_spec(run.spec, load_dataset(run.spec.dataset), device="cuda")
+    trace = run_spec(run.spec, load_dataset(run.spec.dataset), Context(device="cuda"))
     expected = kept.test_error.sel(algorithm=label, epsilon=2, seed=list(run.spec.seeds))
     expected = expected.sel(round=run.spec.rounds)
     found = trace.test_error.sel(round=run.spec.rounds)

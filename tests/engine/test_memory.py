@@ -5,6 +5,7 @@ import tracemalloc
 import pytest
 
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import run_rounds
 from admmbench.spec.run import RunSpec
 
@@ -25,7 +26,7 @@ def run(updates, agents, seeds, *shape):
         rounds=2,
         evaluate_every=1,
     )
-    run_rounds(spec, data, threads=2)
+    run_rounds(spec, data, Context(threads=2))
     return data.X_train.nbytes + data.X_test.nbytes
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from admmbench.base.outcomes import Outcome
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
-from admmbench.frames.outcomes import Outcome
 from admmbench.results import statistics
 from admmbench.spec.run import RunSpec
 
@@ -109,8 +110,10 @@ def test_a_run_goes_on_from_what_any_keeper_has():
     data = make_dataset()
     spec = RunSpec(dataset=data, algorithm="objp", agents=3, epsilon=1, rounds=6, evaluate_every=2)
     memory, rounds = Memory(4), []
-    first = run_rounds(spec, data, keeper=memory)
-    second = run_rounds(spec, data, progress=lambda t, _: rounds.append(t), keeper=memory)
+    first = run_rounds(spec, data, Context(checkpoint=memory))
+    second = run_rounds(
+        spec, data, Context(progress=lambda t, _: rounds.append(t), checkpoint=memory)
+    )
     assert rounds == [5, 6]
     np.testing.assert_array_equal(losses(first, spec), losses(second, spec))
 
@@ -119,7 +122,7 @@ def test_what_meets_its_time_limit_is_kept_for_a_longer_one():
     data = make_dataset()
     spec = RunSpec(dataset=data, algorithm="objp", agents=3, rounds=6, time_limit=1e-9)
     memory = Memory(None)
-    status = run_rounds(spec, data, keeper=memory).dataset(spec, {}).status
+    status = run_rounds(spec, data, Context(checkpoint=memory)).dataset(spec, {}).status
     assert (status == Outcome.TIMED_OUT).all()
     assert memory.kept["t"] == 1
     assert (memory.kept["trace"]["status"] == Outcome.COMPLETED).all()

@@ -21,11 +21,11 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+from admmbench.base.outcomes import Outcome
 from admmbench.figures import Figure, look, style, wording
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
 from admmbench.files import is_whole
-from admmbench.frames.outcomes import Outcome
 from admmbench.inference.intervals import lowest
 from admmbench.jobs import fingerprint
 from admmbench.report import tables

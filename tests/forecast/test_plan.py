@@ -9,10 +9,10 @@ import pytest
 import yaml
 from rich.console import Console
 
+from admmbench.engine.devices import Machine
 from admmbench.forecast import plan, timing
 from admmbench.forecast.cost import (
     LIMITS,
-    Machine,
     estimate,
     model_entries,
     rounds_seconds,

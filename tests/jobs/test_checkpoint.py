@@ -15,6 +15,7 @@ import xarray as xr
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset, prepare
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import Snapshot
 from admmbench.engine.trace import Trace
 from admmbench.jobs import job
@@ -43,7 +44,7 @@ def data():
 def expected(data, tmp_path_factory):
     """Bytes of the undisturbed run."""
     file = tmp_path_factory.mktemp("undisturbed") / "x.nc"
-    job.execute(SPEC, data, file, 1)
+    job.execute(SPEC, data, file, Context(1))
     return file.read_bytes()
 
 
@@ -68,7 +69,11 @@ def attempt(data, tmp_path, monkeypatch):
         rounds = []
         progress = stop_at(until) if until else lambda done, _: rounds.append(done)
         job.execute(
-            spec, data, tmp_path / "x.nc", 1, progress=progress, checkpoint=tmp_path / "state"
+            spec,
+            data,
+            tmp_path / "x.nc",
+            Context(progress=progress),
+            checkpoint=tmp_path / "state",
         )
         return rounds[0]
 
@@ -97,7 +102,7 @@ def test_seeds_that_are_computed_one_after_another_go_on_as_well(until, data, tm
         evaluate_every=5,
         seeds=3,
     )
-    job.execute(spec, data, tmp_path / "whole.nc", 1)
+    job.execute(spec, data, tmp_path / "whole.nc", Context(1))
     for t in until:
         with pytest.raises(StoppedError):
             attempt(until=t, spec=spec)
@@ -108,8 +113,8 @@ def test_seeds_that_are_computed_one_after_another_go_on_as_well(until, data, tm
 PLUG_IN = """
 from dataclasses import dataclass
 
-from admmbench.frames.base import parameters
-from admmbench.frames.consensus import ConsensusState
+from admmbench.base.algorithm import parameters
+from admmbench.base.types import ConsensusState
 from admmbench.algorithms.objp import ObjP
 
 

@@ -170,7 +170,7 @@ def test_edits_reach_the_runs_that_they_concern(package):
     assert changed(package, before) == {"objp"}
 
     edit(
-        package / "frames/inexact.py",
+        package / "base/inexact.py",
         "math.sqrt(t) / self.a",
         "math.sqrt(1 + t) / self.a",
     )
@@ -191,7 +191,7 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     # Of the other losses, and of what only columns need, nothing counts.
     edit(losses / "huber.py", "quadratic / 2", "quadratic / 3")
     edit(losses / "sigmoid.py", "slope_bound", "bound_of_slopes")
-    edit(package / "frames/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
+    edit(package / "base/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
     assert changed(package, after) == {"huber"}
 
     edit(package / "problems/loss.py", "np.sqrt(mean)", "np.cbrt(mean)")
@@ -236,7 +236,7 @@ def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
 def test_plugin_files_count_with_what_they_import(tmp_path):
     plugin = tmp_path / "mine.py"
     source = (
-        "from admmbench.frames.base import parameters\n"
+        "from admmbench.base.algorithm import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
         "@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n    b: float = 1.0\n"
     )
@@ -279,7 +279,7 @@ class Mine(Squared):
     curvature_bound = 1.0
 """
 METHOD = """
-from admmbench.frames.base import parameters
+from admmbench.base.algorithm import parameters
 from admmbench.algorithms.objp import ObjP
 
 
@@ -321,8 +321,8 @@ def test_a_plug_in_is_followed_through_the_api(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("from admmbench.api import Linearized, parameters\n")
     reached = fingerprint.closure(fingerprint.imports(path))
-    assert {"admmbench.frames.linearized", "admmbench.validation"} <= reached
-    assert not reached & {"admmbench.api", "admmbench.frames.exact"}
+    assert {"admmbench.base.linearized", "admmbench.validation"} <= reached
+    assert not reached & {"admmbench.api", "admmbench.base.exact"}
 
 
 @pytest.mark.slow
@@ -373,7 +373,7 @@ def test_a_data_set_outside_the_package_counts(tmp_path):
         ("aggregate", "admmbench.engine.trace"),
         ("audit", "admmbench.audit.attacks"),
         ("report", "admmbench.claims.judge"),
-        ("report", "admmbench.results.aggregate"),
+        ("report", "admmbench.study.aggregate"),
         ("tune", "admmbench.tuning.search"),
     ],
 )

@@ -11,6 +11,7 @@ import xarray as xr
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
+from admmbench.engine.context import Context
 from admmbench.jobs import fingerprint, job, provenance
 from admmbench.spec.run import RunSpec
 
@@ -33,7 +34,7 @@ def data():
 def test_same_job_gives_the_same_bytes(tmp_path, data):
     files = [tmp_path / name for name in ("first.nc", "second.nc")]
     for threads, file in enumerate(files, 1):
-        job.execute(SPEC, data, file, threads)
+        job.execute(SPEC, data, file, Context(threads))
     assert files[0].read_bytes() == files[1].read_bytes()
     with xr.open_dataset(files[0]) as trace:
         assert dict(trace.sizes) == {"seed": 2, "round": 3, "record": 360}
@@ -42,9 +43,9 @@ def test_same_job_gives_the_same_bytes(tmp_path, data):
 
 def test_changed_code_is_refused(tmp_path, data):
     with pytest.raises(job.StaleCodeError, match="nothing was run"):
-        job.execute(SPEC, data, tmp_path / "x.nc", 1, expected="0" * 16)
+        job.execute(SPEC, data, tmp_path / "x.nc", expected="0" * 16)
     assert not list(tmp_path.iterdir())
-    job.execute(SPEC, data, tmp_path / "x.nc", 1, expected=fingerprint.of_run(SPEC))
+    job.execute(SPEC, data, tmp_path / "x.nc", expected=fingerprint.of_run(SPEC))
     assert (tmp_path / "x.nc").exists()
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admmbench.frames.consensus import ConsensusState
+from admmbench.base.types import ConsensusState
 from admmbench.jobs.packing import pack, unpack
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
+from admmbench.engine.context import Context
 from admmbench.jobs import job
 from admmbench.privacy import (
     ACCOUNTANTS,
@@ -31,8 +32,8 @@ from admmbench.privacy import (
 )
 from admmbench.privacy.accountants import accountant, total
 from admmbench.report import rendering
-from admmbench.results.aggregate import aggregate
 from admmbench.spec.run import RunSpec
+from admmbench.study.aggregate import aggregate
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.experiment import Experiment
 from tests.privacy.ledgers import ledger_of
@@ -85,7 +86,7 @@ def results_of(definition, folder):
     experiment = Experiment.model_validate(definition)
     data = load_dataset("digits")
     for run in experiment.runs:
-        job.execute(run.spec, data, folder / run.path, 1)
+        job.execute(run.spec, data, folder / run.path, Context(1))
     return experiment, aggregate("small", experiment, folder)
 
 

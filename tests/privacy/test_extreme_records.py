@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from admmbench.audit.worlds import World, play
+from admmbench.base import exact
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.frames import exact
 from admmbench.spec.run import RunSpec
 
 METHODS: tuple[tuple[str, dict[str, float], dict[str, str]], ...] = (

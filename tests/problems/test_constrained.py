@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from admmbench.base.constrained import AugmentedLagrangian
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import load_dataset
-from admmbench.frames.constrained import AugmentedLagrangian
 from admmbench.partition import Split, as_partition
 from admmbench.problems import as_problem
 from admmbench.problems.constrained import named, slug

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
+from admmbench.base.linearized import proximal_step
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.frames.linearized import proximal_step
 from admmbench.partition import Split
 from admmbench.problems import as_problem
 from admmbench.problems.base import RecordBounds

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import run_rounds
 from admmbench.spec.run import RunSpec
 from admmbench.study import config
@@ -123,7 +124,7 @@ class Models:
 def measure(spec):
     """Return the model, errors, noise and totals of a run, but no objective: that is another one on another problem."""
     models = Models()
-    trace = run_rounds(spec, spec.dataset, keeper=models).variables()["arrays"]
+    trace = run_rounds(spec, spec.dataset, Context(checkpoint=models)).variables()["arrays"]
     names = (
         "test_error",
         "test_loss",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import yaml
 
+from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import evaluate
-from admmbench.frames.outcomes import Outcome
 from admmbench.report.claims import texts
 from tests.made import ERRORS, INF, build
 

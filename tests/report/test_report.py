@@ -16,10 +16,10 @@ import xarray as xr
 from admmbench import list_algorithms
 from admmbench.audit.findings import Audit, Finding, ManyCanaries
 from admmbench.audit.settings import AuditSettings
+from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import evaluate
 from admmbench.figures import drawing
-from admmbench.frames.outcomes import Outcome
 from admmbench.inference.contrasts import Decision
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report import rendering, tables

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from admmbench.frames.base import Caveat
+from admmbench.base.algorithm import Caveat
 from admmbench.privacy import Relation, Unit
 from admmbench.report.data import Value
 from admmbench.report.environment import words

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from admmbench.base.outcomes import Outcome
 from admmbench.cli import main
-from admmbench.frames.outcomes import Outcome
 from admmbench.report.differences import between, rows, states
 from admmbench.report.environment import texts
 from admmbench.report.tables import differences

@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from admmbench.base.outcomes import Outcome
 from admmbench.figures.wording import listed
-from admmbench.frames.outcomes import Outcome
 from admmbench.inference.contrasts import equivalent
 from admmbench.inference.intervals import Estimate
 from admmbench.inference.power import seeds_needed

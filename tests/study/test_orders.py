@@ -6,8 +6,8 @@ import pytest
 import xarray as xr
 
 from admmbench.results import statistics
-from admmbench.results.aggregate import with_decision
 from admmbench.study import orders
+from admmbench.study.aggregate import with_decision
 from admmbench.study.config import ConfigError, check_experiment, load
 from admmbench.study.grid import merged
 from tests.studies import write_study

@@ -210,7 +210,7 @@ def test_results_of_another_definition_are_said_before_they_are_replaced(snakema
 
 def test_settings_of_an_earlier_search_are_said_once(snakemake, monkeypatch):
     said = "Settings of ObjP at 1 were found by other code."
-    monkeypatch.setattr("admmbench.tuning.outdated.outdated", lambda name, experiment: [said])
+    monkeypatch.setattr("admmbench.study.outdated.outdated", lambda name, experiment: [said])
     snakemake.begins()
     assert snakemake.ends().count(f"Note: small: {said}") == 1
     other = Snakemake(dryrun=True)

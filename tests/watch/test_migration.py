@@ -14,9 +14,9 @@ from admmbench.datasets import load_dataset
 from admmbench.files import sealed_json
 from admmbench.jobs import fingerprint
 from admmbench.jobs.simulate import run_spec
-from admmbench.results import aggregate, reference
+from admmbench.results import reference
 from admmbench.spec.run import RunSpec
-from admmbench.study import config
+from admmbench.study import aggregate, config
 from admmbench.tuning import trials
 from admmbench.tuning.settings import dump
 from admmbench.watch import migration, witnesses

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from admmbench.datasets import load_dataset
+from admmbench.engine.context import Context
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.study import config
 from admmbench.watch import damage
@@ -33,7 +34,7 @@ def run(study):
     found = study.experiments["small"].runs[0]
     file = Path(study.runs_folder("small"), found.path)
     file.parent.mkdir(parents=True)
-    job.execute(found.spec, load_dataset(found.spec.dataset), file, 1)
+    job.execute(found.spec, load_dataset(found.spec.dataset), file, Context(1))
     return found, file
 
 

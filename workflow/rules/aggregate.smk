@@ -42,6 +42,6 @@ rule aggregate:
         folder=subpath(output[0], parent=True),
         # Written into the results; runs do not depend on it.
         families=lambda wildcards: families(wildcards.experiment),
-        fingerprint=fingerprint.of_modules(("admmbench.results.aggregate",)),
+        fingerprint=fingerprint.of_modules(("admmbench.study.aggregate",)),
     shell:
         "python -m admmbench.cli.jobs.aggregate {params.folder:q} --output {output:q} > {log:q} 2>&1"

@@ -14,7 +14,7 @@ from admmbench.figures.base import FORMATS, SEALED
 from admmbench.datasets import open_as
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.device import chosen
+from admmbench.engine.devices import chosen
 from admmbench.jobs import fingerprint, job, partitions
 from admmbench.forecast.cost import JobResources, estimate
 from admmbench.watch.damage import found_damaged, make_again

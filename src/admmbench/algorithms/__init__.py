@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from admmbench import plugins
-from admmbench.frames.base import Algorithm
+from admmbench.base.algorithm import Algorithm
 
 _ALGORITHMS = plugins.Registry(
     kind="algorithm",

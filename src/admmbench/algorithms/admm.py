@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from admmbench.frames.base import Array, parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.exact import Exact
+from admmbench.base.algorithm import parameters
+from admmbench.base.exact import Exact
+from admmbench.base.types import Array, Subproblem
 
 
 @parameters

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from admmbench.frames import theorems_hu2019 as hu2019
-from admmbench.frames.base import Array, ColumnFederation, Messages, parameters
-from admmbench.frames.sharing import Sharing, SharingState
+from admmbench.base import theorems_hu2019 as hu2019
+from admmbench.base.algorithm import parameters
+from admmbench.base.sharing import Sharing
+from admmbench.base.types import Array, ColumnFederation, Messages, SharingState
 
 
 @parameters

@@ -10,10 +10,10 @@ import numpy as np
 from pydantic import Field
 from scipy.special import gammainccinv
 
-from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, factors, parameters
-from admmbench.frames.consensus import Models, OverRows
-from admmbench.frames.exact import gradient_rounding, solve
-from admmbench.frames.local_update import Strategy
+from admmbench.base.algorithm import parameters
+from admmbench.base.consensus import OverRows
+from admmbench.base.exact import gradient_rounding, solve
+from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, Strategy, factors
 from admmbench.privacy import (
     Approximate,
     Cost,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.frames.base import Array, parameters
-from admmbench.frames.optimum import AnyFederation, Optimum, Shared, Whole
+from admmbench.base.algorithm import parameters
+from admmbench.base.optimum import AnyFederation, Optimum, Shared, Whole
+from admmbench.base.types import Array
 
 
 @parameters

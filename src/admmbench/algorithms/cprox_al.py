@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.frames.base import Array, Messages, parameters
-from admmbench.frames.constrained import (
-    AugmentedLagrangian,
-    ConstrainedBlock,
-    ConstrainedFederation,
-    Ending,
-    ProximalAL,
-    end_seeds,
-    start_fields,
-)
-from admmbench.frames.outcomes import Outcome
+from admmbench.base.algorithm import parameters
+from admmbench.base.constrained import AugmentedLagrangian, ProximalAL, end_seeds, start_fields
+from admmbench.base.outcomes import Outcome
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
 
 # Most iterations of L-BFGS for a subproblem.
 _MOST_ITERATIONS = 100_000

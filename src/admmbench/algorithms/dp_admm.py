@@ -9,19 +9,13 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.averages import AVERAGES, Average, objective
-from admmbench.frames.base import (
-    HUANG2019_RHO,
-    UNIT_OF_LOSS,
-    Array,
-    Rho,
-    RowFederation,
-    parameters,
-)
-from admmbench.frames.consensus import ConsensusState, Subproblem
-from admmbench.frames.linearized import Schedule
-from admmbench.frames.output_perturbation import OutputPerturbation
-from admmbench.frames.theorems_huang2019 import THEOREMS
+from admmbench.base.algorithm import parameters
+from admmbench.base.averages import AVERAGES, Average, objective
+from admmbench.base.linearized import Schedule
+from admmbench.base.output_perturbation import OutputPerturbation
+from admmbench.base.rho import HUANG2019_RHO, Rho
+from admmbench.base.theorems_huang2019 import THEOREMS
+from admmbench.base.types import UNIT_OF_LOSS, Array, ConsensusState, RowFederation, Subproblem
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need, require
 

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Array, ColumnBlock, ColumnFederation, Guarantee, parameters
-from admmbench.frames.sharing import Sharing, SharingState
+from admmbench.base.algorithm import parameters
+from admmbench.base.sharing import Sharing
+from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Guarantee, SharingState
 from admmbench.privacy import Cost, Gaussian, Privacy, Release, on_grid
 from admmbench.problems.columns import BoundColumns
 from admmbench.sensitivity import Sensitivity

@@ -8,8 +8,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, clip_norms, parameters
-from admmbench.frames.consensus import Models, OverRows
+from admmbench.base.algorithm import parameters
+from admmbench.base.consensus import OverRows
+from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, clip_norms
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.frames.base import Array, Guarantee, parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.exact import Exact
+from admmbench.base.algorithm import parameters
+from admmbench.base.exact import Exact
+from admmbench.base.types import Array, Guarantee, Subproblem
 from admmbench.privacy import Release
 
 

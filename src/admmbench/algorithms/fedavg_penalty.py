@@ -7,16 +7,14 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Array, Messages, parameters
-from admmbench.frames.constrained import (
+from admmbench.base.algorithm import parameters
+from admmbench.base.constrained import (
     AugmentedLagrangian,
-    ConstrainedBlock,
-    ConstrainedFederation,
     ConstrainedMethod,
-    Ending,
     start_fields,
     update_multipliers,
 )
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
 
 
 @parameters

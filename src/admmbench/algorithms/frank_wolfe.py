@@ -8,15 +8,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import (
-    UNIT_OF_LOSS,
-    Algorithm,
-    Array,
-    ColumnBlock,
-    ColumnFederation,
-    Messages,
-    parameters,
-)
+from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.types import UNIT_OF_LOSS, Array, ColumnBlock, ColumnFederation, Messages
 
 
 @dataclass

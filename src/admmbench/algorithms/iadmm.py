@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from admmbench.frames.base import parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.inexact import Inexact
-from admmbench.frames.linearized import Schedule, Step, proximal_step, trust_region_step
+from admmbench.base.algorithm import parameters
+from admmbench.base.inexact import Inexact
+from admmbench.base.linearized import Schedule, Step, proximal_step, trust_region_step
+from admmbench.base.types import Subproblem
 
 
 @parameters

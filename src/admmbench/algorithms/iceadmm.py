@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from admmbench.frames.averages import AVERAGES
-from admmbench.frames.base import RowFederation, parameters
-from admmbench.frames.consensus import ConsensusState, Subproblem
-from admmbench.frames.inexact import ObjectivePerturbation
-from admmbench.frames.linearized import Schedule, proximal_step
+from admmbench.base.algorithm import parameters
+from admmbench.base.averages import AVERAGES
+from admmbench.base.inexact import ObjectivePerturbation
+from admmbench.base.linearized import Schedule, proximal_step
+from admmbench.base.types import ConsensusState, RowFederation, Subproblem
 
 
 @parameters

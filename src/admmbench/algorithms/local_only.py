@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from admmbench.frames.base import Array, parameters
-from admmbench.frames.optimum import Optimum, Whole
+from admmbench.base.algorithm import parameters
+from admmbench.base.optimum import Optimum, Whole
+from admmbench.base.types import Array
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns
 

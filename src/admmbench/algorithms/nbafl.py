@@ -7,17 +7,18 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.frames.base import (
+from admmbench.base.algorithm import parameters
+from admmbench.base.exact import PerturbedSolution
+from admmbench.base.types import (
     Array,
+    ConsensusState,
     Guarantee,
     Messages,
     RowFederation,
+    Subproblem,
     factors,
     norms,
-    parameters,
 )
-from admmbench.frames.consensus import ConsensusState, Subproblem
-from admmbench.frames.exact import PerturbedSolution
 from admmbench.problems.rows import BoundRows, Objective, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Length

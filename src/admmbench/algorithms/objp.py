@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from admmbench.frames.averages import AVERAGES
-from admmbench.frames.base import parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.inexact import ObjectivePerturbation
-from admmbench.frames.linearized import Schedule, proximal_step
-from admmbench.frames.theorems_ryu2022 import THEOREMS
+from admmbench.base.algorithm import parameters
+from admmbench.base.averages import AVERAGES
+from admmbench.base.inexact import ObjectivePerturbation
+from admmbench.base.linearized import Schedule, proximal_step
+from admmbench.base.theorems_ryu2022 import THEOREMS
+from admmbench.base.types import Subproblem
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from admmbench.frames.base import parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.inexact import ObjectivePerturbation
-from admmbench.frames.linearized import Schedule, trust_region_step
+from admmbench.base.algorithm import parameters
+from admmbench.base.inexact import ObjectivePerturbation
+from admmbench.base.linearized import Schedule, trust_region_step
+from admmbench.base.types import Subproblem
 
 
 @parameters

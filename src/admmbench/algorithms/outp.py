@@ -10,10 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.frames.base import Guarantee, parameters
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.linearized import Schedule
-from admmbench.frames.output_perturbation import OutputPerturbation, Value
+from admmbench.base.algorithm import parameters
+from admmbench.base.linearized import Schedule
+from admmbench.base.output_perturbation import OutputPerturbation, Value
+from admmbench.base.types import Guarantee, Subproblem
 from admmbench.privacy import Cost, Draw, Gaussian, Privacy, Release, gaussian_multiplier, on_grid
 from admmbench.problems.rows import BoundRows
 

@@ -7,15 +7,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Array, Messages, parameters
-from admmbench.frames.constrained import (
-    ConstrainedBlock,
-    ConstrainedFederation,
-    ConstrainedMethod,
-    Ending,
-    start_fields,
-    update_multipliers,
-)
+from admmbench.base.algorithm import parameters
+from admmbench.base.constrained import ConstrainedMethod, start_fields, update_multipliers
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
 
 
 @parameters

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from admmbench.frames.base import Array, Messages, RowFederation, parameters
-from admmbench.frames.consensus import ConsensusState, Subproblem
-from admmbench.frames.exact import PerturbedSolution
+from admmbench.base.algorithm import parameters
+from admmbench.base.exact import PerturbedSolution
+from admmbench.base.types import Array, ConsensusState, Messages, RowFederation, Subproblem
 
 
 @parameters

@@ -9,18 +9,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames import theorems_he2023 as he2023
-from admmbench.frames.base import Array, Messages, parameters
-from admmbench.frames.constrained import (
-    AugmentedLagrangian,
-    ConstrainedBlock,
-    ConstrainedFederation,
-    Ending,
-    ProximalAL,
-    end_seeds,
-    start_fields,
-)
-from admmbench.frames.outcomes import Outcome
+from admmbench.base import theorems_he2023 as he2023
+from admmbench.base.algorithm import parameters
+from admmbench.base.constrained import AugmentedLagrangian, ProximalAL, end_seeds, start_fields
+from admmbench.base.outcomes import Outcome
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
 from admmbench.problems.constraints import Quadratics
 from admmbench.problems.newton import minimize, minimize_beside_l1
 

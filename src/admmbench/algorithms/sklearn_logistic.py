@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Array, parameters
-from admmbench.frames.optimum import AnyFederation, Optimum, Shared, Whole
+from admmbench.base.algorithm import parameters
+from admmbench.base.optimum import AnyFederation, Optimum, Shared, Whole
+from admmbench.base.types import Array
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Algorithm, Array, ColumnFederation, Messages, parameters
+from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.types import Array, ColumnFederation, Messages
 
 
 @dataclass

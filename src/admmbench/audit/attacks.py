@@ -11,7 +11,7 @@ from admmbench.audit.findings import Finding, checked
 from admmbench.audit.levels import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
 from admmbench.audit.worlds import Pair, Played, Run, innermost
-from admmbench.frames.base import Array
+from admmbench.base.types import Array
 from admmbench.inference.intervals import clopper_pearson
 from admmbench.privacy import Ledger
 from admmbench.privacy.curves import curve

@@ -43,11 +43,11 @@ from admmbench.audit.worlds import (
     play_both,
     unshuffled,
 )
+from admmbench.base.types import Array
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.threads import workers
-from admmbench.frames.base import Array
 from admmbench.privacy import Ledger, dearest, epsilon_total
 from admmbench.spec.run import RunSpec
 

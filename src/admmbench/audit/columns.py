@@ -12,8 +12,8 @@ from admmbench.audit.attacks import Scores, lower_bound, points, power
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings, all_rounds
 from admmbench.audit.worlds import Run, World, play
+from admmbench.base.types import Array
 from admmbench.datasets import Dataset
-from admmbench.frames.base import Array
 from admmbench.privacy import dearest
 from admmbench.spec.run import RunSpec
 

@@ -11,7 +11,7 @@ import numpy as np
 from admmbench.audit.findings import Finding, checked, not_covered
 from admmbench.audit.tapes import Entry, Taped
 from admmbench.audit.worlds import Pair, Played, Run, innermost, side_by_side
-from admmbench.frames.base import Array
+from admmbench.base.types import Array
 from admmbench.privacy import Approximate, Cost
 
 NOISE_LAW, COUPLING, LIKELIHOOD = "noise law", "coupling", "likelihood"

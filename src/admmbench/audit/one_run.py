@@ -21,10 +21,11 @@ from scipy.stats import binom
 from admmbench.audit.findings import Finding, ManyCanaries, checked, not_covered
 from admmbench.audit.tapes import SPHERICAL
 from admmbench.audit.worlds import Run, World, play, possible_targets, rows_of_agents
+from admmbench.audit.worlds import Run, World, play, rows_of_agents
+from admmbench.base.types import Array
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind
 from admmbench.engine.streams import FEDERATION, stream
-from admmbench.frames.base import Array
 from admmbench.privacy import dearest
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from admmbench.base.algorithm import Algorithm
+from admmbench.base.types import Array, Block, Federation
 from admmbench.datasets import Dataset
-from admmbench.frames.base import Algorithm, Array, Block, Federation
 
 # Objects in objects; nothing is looked for deeper than that.
 _DEEPEST = 12

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from admmbench.audit.tapes import Curved, Taped, TapedNoise
-from admmbench.frames.base import Array, factors, norms
-from admmbench.frames.consensus import Subproblem
-from admmbench.frames.local_update import Pass, Strategy, in_plain_arrays
+from admmbench.base.kernel import in_plain_arrays
+from admmbench.base.types import Array, Pass, Strategy, Subproblem, factors, norms
 from admmbench.privacy import Draw, Noise
 from admmbench.problems.base import Gradient
 from admmbench.problems.loss import ScalarLoss

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from admmbench.frames.base import Array, Block, factors
+from admmbench.base.types import Array, Block, factors
 from admmbench.privacy import Cost, Draw, Gaussian, Ledger, Noise, Spending, samplers
 
 LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}

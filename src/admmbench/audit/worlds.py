@@ -13,10 +13,11 @@ from admmbench.audit import reach
 from admmbench.audit.settings import Name
 from admmbench.audit.solutions import OnTape
 from admmbench.audit.tapes import Tape, Taped, TapedNoise, sent_by_one, sums
+from admmbench.base.types import Array, Block, Federation, Messages
 from admmbench.datasets import Dataset
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.threads import Workers
-from admmbench.frames.base import Array, Block, Federation, Messages
 from admmbench.partition import Split
 from admmbench.privacy import Sampler
 from admmbench.problems.rows import BoundRows
@@ -73,7 +74,9 @@ class Run:
     ) -> None:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = copy.deepcopy(spec.method)
-        federation = assemble(spec, world.data, Workers(1), strategy=OnTape(), absent=world.absent)
+        federation = assemble(
+            spec, world.data, Workers(1), Context(strategy=OnTape()), absent=world.absent
+        )
         blocks = federation.blocks
         if forced is not None:
             blocks = _forced(federation, forced, taken, world.absent)

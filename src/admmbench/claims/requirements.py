@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from admmbench.base.outcomes import Outcome
 from admmbench.claims.claims import Evidence, Rate, Requirements, Trend
 from admmbench.claims.runs import Selected
-from admmbench.frames.outcomes import Outcome
 from admmbench.results import statistics
 from admmbench.study.missing_data import MissingData
 

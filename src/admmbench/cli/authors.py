@@ -16,8 +16,8 @@ from admmbench.files import write
 from admmbench.files.core_yaml import parse_yaml
 
 if TYPE_CHECKING:
+    from admmbench.base.algorithm import Algorithm
     from admmbench.datasets import DatasetInfo
-    from admmbench.frames.base import Algorithm
 
 
 @Command

@@ -261,7 +261,7 @@ def _keep(options: argparse.Namespace) -> None:
 
 def run_facts(trace: xr.Dataset) -> dict[str, Any]:
     """Return how a run ended: the final metric, failed or diverged seeds, and its privacy loss."""
-    from admmbench.frames.outcomes import SUCCESSFUL
+    from admmbench.base.outcomes import SUCCESSFUL
 
     metric, total = trace[trace.attrs["metric"]], trace["epsilon_total"]
     fine = trace["status"].isin(SUCCESSFUL)

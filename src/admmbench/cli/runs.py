@@ -57,11 +57,14 @@ def _run(options: argparse.Namespace) -> None:
                          run (default: draw it)
     --output FILE        netCDF file to write (required)
     --threads N          threads to use (default: 1)
-    --device {cpu,cuda}  what computes: a processor (default), or a GPU
+    --device NAME        what computes: cpu (default), or an installed device, such as cuda
     --fingerprint TEXT   of the code; other code is refused
     --checkpoint FILE    file that keeps the state; a rerun continues from it
     """
     from admmbench.jobs import job, partitions, seal
+    from admmbench.engine.context import Context
+    from admmbench.engine.devices import CPU
+    from admmbench.jobs import job, seal
     from admmbench.jobs.progress import shown
 
     spec = run_spec(options)
@@ -78,11 +81,9 @@ def _run(options: argparse.Namespace) -> None:
             spec,
             data,
             options.output,
-            options.threads or 1,
+            Context(options.threads or 1, options.device or CPU, progress=report),
             options.fingerprint,
-            report,
             options.checkpoint,
-            options.device or "cpu",
         )
     print(ended(seal.read(options.output)))
     print(

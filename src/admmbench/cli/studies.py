@@ -171,7 +171,7 @@ def _plan(options: argparse.Namespace) -> None:
     from admmbench.forecast.timing import Speeds
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
-    from admmbench.tuning.outdated import outdated
+    from admmbench.study.outdated import outdated
 
     study = read(find_overlays(options.configfile), changes=parse_words(options.config))
     collect_garbage()

@@ -14,8 +14,8 @@ from typing import Any, Self, TypeVar
 
 from admmbench import plugins
 from admmbench.algorithms import list_algorithms
+from admmbench.base.algorithm import Algorithm
 from admmbench.datasets import DatasetDefinition, list_datasets
-from admmbench.frames.base import Algorithm
 from admmbench.problems.loss import Loss
 from admmbench.problems.losses import list_losses
 from admmbench.validation import expanded, unknown

@@ -19,6 +19,9 @@ from admmbench.algorithms import resolve
 from admmbench.audit.auditor import audit
 from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import other_records
+from admmbench.base.algorithm import Caveat
+from admmbench.base.outcomes import SUCCESSFUL
+from admmbench.base.types import Guarantee, Models
 from admmbench.contracts import Check, ensure
 from admmbench.contracts.made_up_data import written_by
 from admmbench.contracts.runs import (
@@ -38,11 +41,9 @@ from admmbench.contracts.runs import (
 )
 from admmbench.datasets import Dataset
 from admmbench.engine import rounds as engine
+from admmbench.engine.context import Context
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.frames.base import Caveat, Guarantee
-from admmbench.frames.consensus import Models
-from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
 from admmbench.problems.base import State
 from admmbench.problems.needs import Need
@@ -208,9 +209,9 @@ def going_on_from_a_checkpoint_changes_no_bit(case: MethodCase) -> None:
     with tempfile.TemporaryDirectory() as folder:
         half = Halfway(Path(folder, "state"), 1 if case.cls.one_shot else 6)
         with contextlib.suppress(StoppedError):
-            engine.run_rounds(case.spec(), case.data, keeper=half)
+            engine.run_rounds(case.spec(), case.data, Context(checkpoint=half))
         play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
-        trace = engine.run_rounds(case.spec(), case.data, keeper=half)
+        trace = engine.run_rounds(case.spec(), case.data, Context(checkpoint=half))
     resumed = trace.dataset(case.spec(), {}).drop_vars("seconds")
     same(case.usual, resumed, "a restart from a checkpoint")
 
@@ -458,7 +459,7 @@ def divergence_is_recorded(case: MethodCase) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
     keeper = Breaking(Path(), {}, math.inf)
-    trace = engine.run_rounds(spec, case.data, keeper=keeper).dataset(spec, {})
+    trace = engine.run_rounds(spec, case.data, Context(checkpoint=keeper)).dataset(spec, {})
     status = list(trace.status.values)
     ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
     usual, other = (

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from admmbench.algorithms import resolve
+from admmbench.base.algorithm import Algorithm
+from admmbench.base.types import Federation
 from admmbench.contracts import ensure
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
-from admmbench.engine.rounds import Snapshot, assemble
+from admmbench.engine.rounds import assemble
+from admmbench.engine.snapshot import Snapshot
 from admmbench.engine.threads import Workers, workers
-from admmbench.frames.base import Algorithm, Federation
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.packing import pack
 from admmbench.jobs.simulate import run_spec
@@ -228,7 +230,7 @@ def play(
 ) -> Played:
     """Let a method do some rounds, with so many agents in a block."""
     with workers(1) as alone, np.errstate(over="ignore", invalid="ignore"):
-        federation = assemble(spec, data, pool or alone, size)
+        federation = assemble(spec, data, pool or alone, size=size)
         method = spec.method
         state = method.init(federation)
         for t in range(1, rounds + 1):

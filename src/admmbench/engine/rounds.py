@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
+from admmbench.base.algorithm import Algorithm
+from admmbench.base.projected import Projected
+from admmbench.base.types import Block, Federation, Messages
 from admmbench.datasets import Dataset
-from admmbench.device import Device, on_device
+from admmbench.engine import devices
+from admmbench.engine.context import ONE_THREAD, Context
+from admmbench.engine.snapshot import Snapshot
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Workers, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.frames.base import Algorithm, Block, Federation, Messages
-from admmbench.frames.local_update import COMPILED, Strategy
-from admmbench.frames.projected import Projected
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
 
-Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
 _ROUNDING = 1e-6
 AnyFederation = Federation[Any, Any]
@@ -39,76 +38,7 @@ class AlgorithmError(RuntimeError):
     """An algorithm raised; the cause says what and where."""
 
 
-@dataclass
-class Snapshot:
-    """A run between two rounds is all that the rounds to come depend on."""
-
-    t: int
-    """Rounds done."""
-    state: State
-    """Variables of the algorithm."""
-    noise: list[Noise]
-    """Noise sources of the blocks of agents, with their ledgers."""
-    choices: list[np.random.Generator]
-    """Sources of what all agents know."""
-    trace: Trace
-    seconds: float = 0.0
-    """Computing time so far."""
-    elapsed: float = 0.0
-    """Wall-clock time so far, in all attempts."""
-    done: list[dict[str, Any]] = field(default_factory=list)
-    """What was recorded of the seeds before, where each is a run of its own."""
-
-    def variables(self) -> dict[str, Any]:
-        """Return all that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
-        return {
-            "t": self.t,
-            "seconds": self.seconds,
-            "elapsed": self.elapsed,
-            "state": self.state,
-            "noise": [noise.variables() for noise in self.noise],
-            "choices": [generator.bit_generator.state for generator in self.choices],
-            "trace": self.trace.variables(),
-            "done": self.done,
-        }
-
-    def restore(self, variables: dict[str, Any]) -> None:
-        """Set everything to what `variables` returned; of a later seed it takes what was recorded before alone."""
-        if len(variables["done"]) > len(self.done):
-            self.done = variables["done"]
-            return
-        self.t, self.seconds, self.elapsed = (
-            variables[name] for name in ("t", "seconds", "elapsed")
-        )
-        self.state = variables["state"]
-        for noise, kept in zip(self.noise, variables["noise"], strict=True):
-            noise.restore(kept)
-        for generator, state in zip(self.choices, variables["choices"], strict=True):
-            generator.bit_generator.state = state
-        self.trace.restore(variables["trace"])
-
-
-class Keeper(Protocol):
-    """It keeps a run between its rounds, so that it can continue later."""
-
-    def load(self, snapshot: Snapshot) -> None:
-        """Set a new run to the state that was kept, if there is one."""
-
-    def after_round(self, snapshot: Snapshot) -> None:
-        """Take note of a finished round; may raise, to end the run here."""
-
-    def save(self, snapshot: Snapshot) -> None:
-        """Keep a run that is about to end before its last round."""
-
-
-def run_rounds(
-    spec: RunSpec,
-    dataset: Dataset,
-    threads: int = 1,
-    progress: Progress | None = None,
-    keeper: Keeper | None = None,
-    device: Device = "cpu",
-) -> Trace:
+def run_rounds(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> Trace:
     """Do the rounds of a run.
 
     Parameters
@@ -117,14 +47,8 @@ def run_rounds(
         What to run.
     dataset
         The data set.
-    threads
-        Threads to spread the agents over; does not change the result.
-    progress
-        Called with the round and the number of rounds.
-    keeper
-        Keeps the run, and may have a state to continue from; if absent, the run starts with the first round.
-    device
-        What computes: ``cpu``, or ``cuda``, a GPU.
+    context
+        How it is computed.
 
     Returns
     -------
@@ -138,8 +62,8 @@ def run_rounds(
     """
     computed = spec.computed
     try:
-        with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-            trace = _run(computed, dataset, pool, progress, keeper, device)
+        with workers(context.threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+            trace = _run(computed, dataset, pool, context)
     except (AlgorithmError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -149,28 +73,21 @@ def run_rounds(
     return trace if computed is spec else trace.repeated(spec.seeds)
 
 
-def _run(
-    spec: RunSpec,
-    dataset: Dataset,
-    pool: Workers,
-    progress: Progress | None,
-    keeper: Keeper | None,
-    device: Device,
-) -> Trace:
+def _run(spec: RunSpec, dataset: Dataset, pool: Workers, context: Context) -> Trace:
     """Compute the parts of a run, one after another."""
     runs, done = spec.parts, list[dict[str, Any]]()
     begun = False
     while len(done) < len(runs):
         run = runs[len(done)]
-        federation = assemble(run, dataset, pool, device=device)
+        federation = assemble(run, dataset, pool, context)
         snapshot = _before(run, federation, done)
-        if keeper and not begun:
-            keeper.load(snapshot)
+        if context.checkpoint and not begun:
+            context.checkpoint.load(snapshot)
             if len(snapshot.done) > len(done):
                 done = snapshot.done
                 continue
         begun = True
-        _rounds(run, federation, snapshot, len(runs), progress, keeper)
+        _rounds(run, federation, snapshot, len(runs), context)
         done = [*done, {"trace": snapshot.trace.variables(), "elapsed": snapshot.elapsed}]
         if snapshot.trace.timed_out():
             break
@@ -198,10 +115,9 @@ def assemble(
     spec: RunSpec,
     dataset: Dataset,
     pool: Workers,
+    context: Context = ONE_THREAD,
     size: int | None = None,
-    strategy: Strategy = COMPILED,
     absent: int | None = None,
-    device: Device = "cpu",
 ) -> AnyFederation:
     """Share out the data and give every agent its noise.
 
@@ -213,23 +129,22 @@ def assemble(
         The data set.
     pool
         Threads.
+    context
+        How it is computed; a device serves all agents together.
     size
         Agents that are served together; by default as many as suit the machine.
-    strategy
-        How local updates are computed.
     absent
         Agent whose records are taken away, if any: its neighbour in an audit.
-    device
-        See `run_rounds`; a GPU serves all agents together, by a strategy of its own.
 
     Raises
     ------
     ValueError
-        If there is no GPU, or it does not run the method on the problem.
+        If the device is not there, or does not compute the run.
     """
     problem = bind(spec, dataset, absent)
-    if device == "cuda":
-        problem, strategy = on_device(spec, problem)
+    strategy = context.strategy
+    if context.device != devices.CPU:
+        problem, strategy = devices.find(context.device).take(spec, problem)
         size = problem.n_agents
     # An absent agent counts, so that neighbours have the same blocks.
     size = size or block_size(problem if absent is None else bind(spec, dataset))
@@ -278,8 +193,7 @@ def _rounds(
     federation: AnyFederation,
     snapshot: Snapshot,
     runs: int,
-    progress: Progress | None,
-    keeper: Keeper | None,
+    context: Context,
 ) -> None:
     """Do all rounds and evaluate those asked for, of one of so many runs."""
     method = spec.method
@@ -292,18 +206,18 @@ def _rounds(
         snapshot.t += 1
         _round(snapshot, spec, federation)
         snapshot.elapsed = time.monotonic() - begin
-        if progress:
-            progress(len(snapshot.done) * last + snapshot.t, runs * last)
+        if context.progress:
+            context.progress(len(snapshot.done) * last + snapshot.t, runs * last)
         if snapshot.trace.all_ended():
             _hold(snapshot, spec, federation)
             break
         if snapshot.elapsed > 60 * spec.time_limit and snapshot.t < last:
-            if keeper:
-                keeper.save(snapshot)  # for the same run with a longer limit
+            if context.checkpoint:
+                context.checkpoint.save(snapshot)  # for the same run with a longer limit
             snapshot.trace.time_out()
             break
-        if keeper:
-            keeper.after_round(snapshot)
+        if context.checkpoint:
+            context.checkpoint.after_round(snapshot)
     snapshot.trace.mistakes = federation.problem.mistakes(snapshot.state, federation.run)
 
 

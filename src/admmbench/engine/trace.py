@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from admmbench.base.outcomes import SUCCESSFUL, Outcome
 from admmbench.engine.variables import COMMENTS, Variables
-from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from admmbench.frames.base import UNIT_OF_LOSS
+from admmbench.base.types import UNIT_OF_LOSS
 from admmbench.spec.run import RunSpec
 
 Variables = dict[str, tuple[tuple[str, ...], str, str]]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from admmbench.device import Device
+from admmbench.engine.devices import CPU, Machine, find
 from admmbench.engine.threads import BLOCK_BYTES
 from admmbench.spec.run import RunSpec
 
@@ -21,36 +20,8 @@ _SECONDS_WORTH_THREADS = 60
 _STEPS = 10
 
 
-class Machine(NamedTuple):
-    """A core is so fast: it takes these seconds for each.
-
-    Attributes
-    ----------
-    start
-        Starting a job: interpreter, imports, files.
-    product
-        A multiplication or addition in a product of records with several models, which a cache holds.
-    vector
-        The same with one model: records are read from memory for it alone.
-    entry
-        An entry of a local model that is updated, with its noise.
-    step
-        A local update of all agents, however small they are.
-    """
-
-    start: float
-    product: float
-    vector: float
-    entry: float
-    step: float
-
-
 # A slow core: limits, not forecasts.
 LIMITS = Machine(start=2.0, product=1e-10, vector=5e-10, entry=2e-8, step=5e-4)
-# An H200 that four jobs share.
-GPU = Machine(start=5.0, product=2.3e-14, vector=2.3e-14, entry=8e-12, step=2e-4)
-# Each of them takes four times as long, and a GPU, or the processor that starts its kernels, may be slower.
-_GPU_LIMITS = Machine(*(20 * seconds for seconds in GPU))._replace(step=8e-3)
 
 
 @dataclass(frozen=True)
@@ -63,15 +34,15 @@ class JobResources:
     """Minutes."""
 
 
-def estimate(spec: RunSpec, threads: int, device: Device = "cpu") -> JobResources:
-    """Bound threads, memory and time from above; on a GPU, one thread tells it what to do.
+def estimate(spec: RunSpec, threads: int, device: str = CPU) -> JobResources:
+    """Bound threads, memory and time from above; one thread tells a device other than the processor what to do.
 
     Memory is the data, copies of the columns that agents use or of the records that each seed draws, the state, and for
     every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.computed.seeds)
     size, model = _size(spec), model_entries(spec)
-    seconds = work(spec, LIMITS if device == "cpu" else _GPU_LIMITS)
+    seconds = work(spec, LIMITS if device == CPU else find(device).SLOWEST)
     data = (info.n_train + info.n_test) * info.n_features
     if spec.as_problem.sharing == "columns":
         # Each party factors its Gram matrix, in double precision.
@@ -83,7 +54,7 @@ def estimate(spec: RunSpec, threads: int, device: Device = "cpu") -> JobResource
         own = 6 * info.n_train * info.n_features
         matrices = 4 * (agents + 1) * seeds * info.n_features**2
         data += (8 // size) * (matrices if info.drawn else own)
-    alone = device == "cuda" or seconds <= _SECONDS_WORTH_THREADS
+    alone = device != CPU or seconds <= _SECONDS_WORTH_THREADS
     threads = 1 if alone else min(threads, agents)
     copies = 1 + (_DRAWN * seeds if spec.scheme.shuffled else _USED)
     block = max(size * model, min(size * model * agents, BLOCK_BYTES))

@@ -12,12 +12,10 @@ from rich.table import Table
 
 from admmbench import datasets
 from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
-from admmbench.device import Device, chosen
+from admmbench.engine.devices import CPU, Machine, chosen, find
 from admmbench.engine.variables import measured
 from admmbench.forecast.cost import (
-    GPU,
     LIMITS,
-    Machine,
     estimate,
     rounds_seconds,
     state_bytes,
@@ -116,11 +114,11 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
                 "rule": rule_name("run", run.address.folder),
                 "title": run.label,
                 "jobs": 1,
-                "seconds" if device == "cpu" else "on_gpu": seconds,
+                "seconds" if device == CPU else "on_gpu": seconds,
                 "mem_mb": estimate(spec, threads, device).mem_mb,
                 "disk": _FILE + _numbers(run),
                 "checkpoint": state_bytes(spec),
-                "left" if device == "cpu" else "gpu_left": seconds,
+                "left" if device == CPU else "gpu_left": seconds,
             }
             if experiment.timed:  # one job makes them all
                 cost |= {"rule": rule_name("time", name), "title": f"{name}, run by run"}
@@ -154,9 +152,9 @@ def _searches(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
             yield {**about, "seconds": machine.start + trials * work(search.spec, machine)}
 
 
-def core_seconds(spec: RunSpec, threads: int, machine: Machine, device: Device = "cpu") -> float:
+def core_seconds(spec: RunSpec, threads: int, machine: Machine, device: str = CPU) -> float:
     """Forecast the seconds of a run that may have so many threads, of all its cores together, or of a GPU."""
-    machine = GPU if device == "cuda" else machine
+    machine = machine if device == CPU else find(device).TYPICAL
     return estimate(spec, threads, device).threads * machine.start + work(spec, machine)
 
 

@@ -15,8 +15,8 @@ from admmbench.forecast.plan import core_seconds
 from admmbench.inference import power as inference
 from admmbench.jobs import seal
 from admmbench.results import reference
-from admmbench.results.aggregate import with_decision
 from admmbench.results.who_wins import compare
+from admmbench.study.aggregate import with_decision
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from admmbench.datasets import Dataset, load_dataset
-from admmbench.device import chosen
+from admmbench.engine.devices import CPU, Machine, chosen
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.files.cache import Cache
-from admmbench.forecast.cost import LIMITS, Machine, estimate, rounds_seconds, work
+from admmbench.forecast.cost import LIMITS, estimate, rounds_seconds, work
 from admmbench.jobs import fingerprint, provenance
 from admmbench.spec.run import RunSpec
 from admmbench.study.address import BENCHMARK, dataset_folder
@@ -52,8 +52,8 @@ class Speeds:
         self._bounds = defaultdict[str, dict[Path, float]](dict)
         for name, experiment in study.experiments.items():
             for run in experiment.runs:
-                if chosen(run.spec, study.config.device) == "cuda":
-                    continue  # what a GPU takes tells nothing of a processor
+                if chosen(run.spec, study.config.device) != CPU:
+                    continue  # what a device takes tells nothing of a processor
                 kind = _kind(run.spec)
                 self._specs.setdefault(kind, run.spec)
                 folder = study.runs_folder(name)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.engine.rounds import Snapshot
+from admmbench.engine.snapshot import Snapshot
 from admmbench.files import replacing
 from admmbench.jobs import interrupts
 from admmbench.jobs.packing import pack, unpack

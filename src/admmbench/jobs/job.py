@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from admmbench import files
+from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset
-from admmbench.device import Device
-from admmbench.engine.rounds import Progress
-from admmbench.frames.outcomes import Outcome
+from admmbench.engine.context import ONE_THREAD, Context
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.simulate import run_spec
@@ -31,11 +31,9 @@ def execute(
     spec: RunSpec,
     data: Dataset,
     output: Path,
-    threads: int,
+    context: Context = ONE_THREAD,
     expected: str | None = None,
-    progress: Progress | None = None,
     checkpoint: Path | None = None,
-    device: Device = "cpu",
 ) -> None:
     """Run and write the trace.
 
@@ -50,17 +48,13 @@ def execute(
         The data set.
     output
         File to write.
-    threads
-        Threads to use.
+    context
+        How it is computed.
     expected
         Fingerprint that the job was planned with; other code is refused.
-    progress
-        See `simulate`.
     checkpoint
         File to which the run writes its state every few minutes, and from which it continues; none by default.
         ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, says how often.
-    device
-        See `simulate`.
 
     Raises
     ------
@@ -71,12 +65,14 @@ def execute(
     """
     refuse_other_code(spec, expected)
     if checkpoint is None:
-        trace = run_spec(spec, data, threads, progress, device=device)
+        trace = run_spec(spec, data, context)
         write(trace.drop_vars("seconds"), output)
         return
-    keeper = Checkpoint(checkpoint, _identity(spec, data, device), 60 * checkpoint_minutes())
+    keeper = Checkpoint(
+        checkpoint, _identity(spec, data, context.device), 60 * checkpoint_minutes()
+    )
     with keeper.listening():
-        trace = run_spec(spec, data, threads, progress, keeper, device)
+        trace = run_spec(spec, data, replace(context, checkpoint=keeper))
     write(trace.drop_vars("seconds"), output)
     if not (trace.status == Outcome.TIMED_OUT).any():
         keeper.remove()
@@ -116,7 +112,7 @@ def checkpoint_minutes() -> float:
     raise ValueError(f"ADMMBENCH_CHECKPOINT_MINUTES: expected a positive number, got {text!r}")
 
 
-def _identity(spec: RunSpec, data: Dataset, device: Device) -> dict[str, Any]:
+def _identity(spec: RunSpec, data: Dataset, device: str) -> dict[str, Any]:
     """What a run must share with a checkpoint to go on from it; it may have a longer time limit."""
     return {
         **provenance.requested(spec.model_copy(update={"time_limit": math.inf})),

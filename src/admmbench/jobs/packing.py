@@ -2,7 +2,7 @@
 
 Numbers, text, lists, mappings and dataclasses become JSON; arrays are written beside it. Reading fills existing
 dataclasses, so a file only sets values. Each field is a variable of its own: a state in which one array has two names
-says so by a property, as `admmbench.frames.consensus.ConsensusState.iterates`.
+says so by a property, as `admmbench.base.types.ConsensusState.iterates`.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from admmbench.datasets import Dataset
-from admmbench.device import Device
+from admmbench.engine import devices
 from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
-def describe(spec: RunSpec, dataset: Dataset, device: Device = "cpu") -> dict[str, Any]:
+def describe(spec: RunSpec, dataset: Dataset, device: str = devices.CPU) -> dict[str, Any]:
     """Return the global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
     scheme = spec.scheme  # it may train on more rows than the training part has, or on fewer
     return {
@@ -87,15 +87,13 @@ def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 @lru_cache
-def arithmetic(device: Device = "cpu") -> str:
-    """Say what sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for; or a GPU.
+def arithmetic(device: str = devices.CPU) -> str:
+    """Return what sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for.
 
     The libraries choose them by the processor, or as their environment variables say.
     """
-    if device == "cuda":
-        from admmbench.device.arrays import name
-
-        return name()
+    if device != devices.CPU:
+        return devices.find(device).describe()
     from numba.core.registry import cpu_target
 
     found = (each for each in threadpool_info() if each["user_api"] == "blas")

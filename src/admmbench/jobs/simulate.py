@@ -5,19 +5,18 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import xarray as xr
 
 from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset, untested
-from admmbench.device import Device
+from admmbench.engine import devices
 from admmbench.engine import rounds as engine
-from admmbench.engine.rounds import Progress
+from admmbench.engine.context import ONE_THREAD, Context, Progress
 from admmbench.jobs import provenance
-from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.spec.fields import SEEDS
 from admmbench.spec.run import RunSpec
-from admmbench.validation import Whole, checked, one_of
+from admmbench.validation import Whole, checked
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +41,7 @@ def simulate(
     accountants: Iterable[str] | None = None,
     progress: Progress | None = None,
     groups: Any = None,
-    device: str = "cpu",
+    device: str = devices.CPU,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
 
@@ -103,7 +102,8 @@ def simulate(
         With arrays: whose each record is, shape (n,), a Series matched by its index; there is an agent for each group
         if ``agents`` is absent.
     device
-        What computes: ``cpu``, or ``cuda`` for a GPU, which changes the result by rounding alone, see docs/gpu.md.
+        What computes: ``cpu``, or an installed device such as ``cuda``, which changes the result by rounding alone, see
+        docs/gpu.md.
 
     Returns
     -------
@@ -164,19 +164,12 @@ def simulate(
         "accountants": accountants,
     }
     spec, threads = checked(RunSpec, given, ""), checked(Whole, threads, "threads")
-    one_of("device", device, Device)
+    devices.checked(device)
     data = load_dataset(spec.dataset)
-    return run_spec(spec, data, threads, progress, device=cast("Device", device))
+    return run_spec(spec, data, Context(threads, device, progress=progress))
 
 
-def run_spec(
-    spec: RunSpec,
-    dataset: Dataset,
-    threads: int = 1,
-    progress: Progress | None = None,
-    checkpoint: Checkpoint | None = None,
-    device: Device = "cpu",
-) -> xr.Dataset:
+def run_spec(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> xr.Dataset:
     """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
     scheme = spec.scheme
     warnings = [spec.delta_warning, scheme.order_warning(dataset)]
@@ -184,7 +177,7 @@ def run_spec(
         warnings.append(untested(dataset.class_names, dataset.y_test))
     for warning in filter(None, warnings):
         _log.warning(warning)
-    trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint, device)
-    made = trace.dataset(spec, provenance.describe(spec, dataset, device))
+    trace = engine.run_rounds(spec, dataset, context)
+    made = trace.dataset(spec, provenance.describe(spec, dataset, context.device))
     made[made.attrs["metric"]].attrs.update(provenance.of_metric(spec, dataset))
     return made

@@ -10,7 +10,7 @@ Google's notes on secure noise. The result is a function of round(value) + noise
 scale of the noise includes half a step for each neighbour in the sensitivity (`admmbench.privacy.mechanisms`).
 
 Entries are drawn in tiles, so that a pass over a model finds them in the cache. This file imports nothing of the
-package: the local updates of `admmbench.frames.local_update` are made anew when its text changes.
+package: the local updates of `admmbench.base.kernel` are made anew when its text changes.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from admmbench.files import read_checked, read_sealed
 from admmbench.jobs import seal
 from admmbench.report.data import Missing, Reason, collected, grouped
 from admmbench.report.rendering import Section
-from admmbench.results.aggregate import join_runs, read
 from admmbench.study.address import LOG
+from admmbench.study.aggregate import join_runs, read
 from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
+from admmbench.base.outcomes import Outcome
 from admmbench.figures import wording
-from admmbench.frames.outcomes import Outcome
 from admmbench.report.data import FileDifferences, Kept
 from admmbench.results import reference
 from admmbench.results.file_differences import contrast

@@ -19,11 +19,11 @@ import xarray as xr
 from markupsafe import Markup
 from scipy.special import stdtrit
 
+from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.figures import Figure
 from admmbench.figures.look import Look
 from admmbench.figures.tidy import COURSES
 from admmbench.figures.wording import given, proper
-from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.inference.intervals import LEVEL
 from admmbench.results import reference, statistics
 

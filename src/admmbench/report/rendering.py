@@ -25,7 +25,7 @@ from admmbench.report.data import Missing, collected, grouped
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
-from admmbench.tuning.outdated import outdated
+from admmbench.study.outdated import outdated
 
 if TYPE_CHECKING:
     import xarray as xr

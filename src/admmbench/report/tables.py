@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from admmbench.base.outcomes import FAILED, SUCCESSFUL
 from admmbench.figures import wording
 from admmbench.figures.wording import given, number, stated
-from admmbench.frames.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report.data import (
     AgentCounts,

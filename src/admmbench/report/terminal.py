@@ -9,7 +9,7 @@ import rich.table
 import xarray as xr
 from rich.markup import escape
 
-from admmbench.frames.outcomes import FAILED
+from admmbench.base.outcomes import FAILED
 from admmbench.report import leaders, tables
 from admmbench.report.environment import words
 from admmbench.results import reference, statistics

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from admmbench.frames.outcomes import Outcome
+from admmbench.base.outcomes import Outcome
 from admmbench.inference import intervals, levels
 from admmbench.results import statistics
 

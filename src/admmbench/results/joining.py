@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from admmbench.frames.outcomes import Outcome
+from admmbench.base.outcomes import SUCCESSFUL, Outcome
 from admmbench.partition import as_partition
-from admmbench.results.aggregate import (
-    OF_DECISIONS,
-    each_once,
-    in_common,
-    release_budget,
-    same_budget,
-)
 from admmbench.results.kinship import with_kinship
 
 # Facts of a whole file that its parts need not share.
@@ -25,6 +19,10 @@ _MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}
 # What stands for a method or a run that is not there, by the kind of its type.
 _NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": ""}
 _POINT = ("algorithm", "epsilon")
+# Budgets that differ relatively by less were solved for by one rule, on other processors.
+_SAME_BUDGET = 1e-4
+# What an experiment says of decisions.
+OF_DECISIONS = ("added", "looks", "control", "margin")
 
 
 def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
@@ -33,7 +31,7 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     first, second
-        Results of one experiment at one scale, see `admmbench.results.aggregate.aggregate`.
+        Results of one experiment at one scale, see `admmbench.study.aggregate.aggregate`.
 
     Returns
     -------
@@ -248,3 +246,52 @@ def _versions(first: xr.Dataset, second: xr.Dataset) -> str:
             for package in sorted({*both[0], *both[1]})
         }
     )
+
+
+def release_budget(results: xr.Dataset) -> xr.DataArray:
+    """Return the budget of one release, which is solved for where a total is asked for.
+
+    Parameters
+    ----------
+    results
+        Of one run or several.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over the dimensions of runs but ``seed``; NaN where no seed has all rounds.
+    """
+    claimed = results["epsilon_claimed"].reset_coords(drop=True)
+    budget = (claimed.diff("round") / claimed["round"].diff("round")).max("round")
+    whole = results["status"].isin(SUCCESSFUL).any("seed")
+    return budget.where(whole.reset_coords(drop=True))
+
+
+def same_budget(one: Any, other: Any) -> Any:
+    """Return where two budgets are the same, or one is not known."""
+    return np.isclose(one, other, rtol=_SAME_BUDGET, atol=0) | np.isnan(one) | np.isnan(other)
+
+
+def each_once(texts: Iterable[str], separator: str = "; ") -> str:
+    """Make one of several lists in words, in which nothing stands twice."""
+    parts = [part for text in texts for part in text.split(separator) if part]
+    return separator.join(dict.fromkeys(parts))
+
+
+def in_common(problems: list[str]) -> str:
+    """Keep the settings that are the same in all problems, as JSON; those that are tuned are not."""
+    several = [json.loads(problem) for problem in dict.fromkeys(problems)]
+    return json.dumps(_shared(several), sort_keys=True) if len(several) > 1 else problems[0]
+
+
+def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
+    first = mappings[0]
+    common = {}
+    for key in first:
+        values = [mapping.get(key) for mapping in mappings]
+        settings = [value for value in values if isinstance(value, dict)]
+        if len(settings) == len(values):
+            common[key] = _shared(settings)
+        elif all(value == first[key] for value in values):
+            common[key] = first[key]
+    return common

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from admmbench import algorithms
-from admmbench.frames.base import Algorithm
+from admmbench.base.algorithm import Algorithm
 from admmbench.validation import configured
 
 if TYPE_CHECKING:

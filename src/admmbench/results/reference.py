@@ -130,7 +130,7 @@ def keep(
     )
     if (add or replace) and (former := load([name], [folder])):
         from admmbench.results import joining  # slow to import
-        from admmbench.results.aggregate import each_once
+        from admmbench.results.joining import each_once
 
         kept = former[name]
         staying = outdated(kept, results["algorithm"].values.tolist() if replace else ())
@@ -189,7 +189,7 @@ def keep_trials(
     """
     import pandas as pd
 
-    from admmbench.results.aggregate import each_once  # slow to import
+    from admmbench.results.joining import each_once  # slow to import
 
     content = trials.read_bytes()
     try:

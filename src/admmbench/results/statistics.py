@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import xarray as xr
 
-from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference.intervals import ROUNDING
 from admmbench.results.kinship import with_kinship
 

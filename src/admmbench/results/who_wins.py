@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference import contrasts, intervals, levels, power
 from admmbench.results import statistics
 from admmbench.results.reference import outdated_labels

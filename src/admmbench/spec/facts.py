@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import ConfigDict, ValidationError
 
 from admmbench import algorithms, datasets, partition, plugins, problems
-from admmbench.frames.base import Algorithm
+from admmbench.base.algorithm import Algorithm
 from admmbench.privacy import ACCOUNTANTS, Accountant, Neighbours, Release, delta_warning
 from admmbench.spec.fields import SEEDS, PrivacySettings, Seeds, Settings
 from admmbench.validation import Epsilon, configured, messages

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from admmbench import datasets
-from admmbench.frames.base import Guarantee
-from admmbench.frames.consensus import Consensus
+from admmbench.base.consensus import Consensus
+from admmbench.base.types import Guarantee
 from admmbench.privacy import Ledger, Privacy, calibrate
 from admmbench.privacy.selection import covering
 from admmbench.problems.base import BoundProblem

@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from admmbench import datasets
-from admmbench.device import Device
+from admmbench.engine.devices import CPU, DeviceName
 from admmbench.figures import look
 from admmbench.figures.look import Look
 from admmbench.files import read_sealed, sealed_json
@@ -58,8 +58,8 @@ class Config(Strict):
     """Folder for everything generated."""
     threads: Count = 2
     """Threads that a run may use at most."""
-    device: Device = "cpu"
-    """What makes the runs: with cuda a GPU makes those that it can, see docs/gpu.md."""
+    device: DeviceName = CPU
+    """What computes the runs: cpu, or for those that it can compute an installed device such as cuda (docs/gpu.md)."""
     gres: Text = "gpu:1"
     """What a job on a GPU asks Slurm for; shard:1, for example, where jobs share a GPU."""
     cache_runs: bool = False

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.files import read_sealed, sealed_json, write
-from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.spec.run import RunSpec
 from admmbench.tuning.search import Found, Score, search, try_beside
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply

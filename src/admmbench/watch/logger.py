@@ -166,7 +166,7 @@ class LogHandler(LogHandlerBase):
             return  # a dry run gives the numbers before the jobs and after them
         from admmbench.forecast.plan import expected
         from admmbench.forecast.timing import Speeds
-        from admmbench.tuning.outdated import outdated
+        from admmbench.study.outdated import outdated
         from admmbench.watch.board import Board
         from admmbench.watch.reasons import Reasons
 

@@ -23,17 +23,19 @@ import numpy as np
 import xarray as xr
 
 from admmbench.audit.auditor import audit
+from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
-from admmbench.device import chosen
+from admmbench.engine.context import Context
+from admmbench.engine.devices import chosen
 from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, work
 from admmbench.forecast.plan import attack_seconds
-from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.jobs.seal import StaleResultError
 from admmbench.jobs.simulate import run_spec
-from admmbench.results import aggregate, reference
+from admmbench.results import reference
+from admmbench.study import aggregate
 from admmbench.study.config import AUDITS, MANIFEST, TUNED, TUNING, Study, load, read_mapping
 from admmbench.study.experiment import Experiment
 from admmbench.study.grid import Search
@@ -168,7 +170,7 @@ def _of_run(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
     code = "" if former.attrs.items() >= now.items() else str(former.attrs["fingerprint"])
 
     def again() -> Difference | None:
-        trace, former = run_spec(run.spec, data, threads, device=device), read(path)
+        trace, former = run_spec(run.spec, data, Context(threads, device)), read(path)
         exactly = trace.attrs["arithmetic"] == former.attrs["arithmetic"]
         return differ(former, trace, exactly=exactly)
 

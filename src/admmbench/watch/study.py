@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from admmbench.base.outcomes import Outcome
 from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
 from admmbench.files.installed import CONFIG_FOLDER, OWN, SUFFIXES
 from admmbench.forecast.cost import work
 from admmbench.forecast.timing import Speeds
-from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import interrupts, seal
 from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare

@@ -23,6 +23,11 @@ from admmbench.study.address import LOG
 from admmbench.study.config import CONFIG, check_experiment
 from admmbench.validation import Count, checked, expanded
 from admmbench.watch.study import run_turns
+from admmbench.spec.fields import SEEDS
+from admmbench.study.address import LOG
+from admmbench.study.aggregate import join_runs, read
+from admmbench.study.config import check_experiment
+from admmbench.validation import Count, checked
 
 if TYPE_CHECKING:
     import xarray as xr

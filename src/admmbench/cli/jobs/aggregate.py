@@ -16,7 +16,7 @@ def aggregate(options: argparse.Namespace) -> None:
     --output FILE  netCDF file to write (required)
     """
     from admmbench.jobs import job
-    from admmbench.results.aggregate import aggregate
+    from admmbench.study.aggregate import aggregate
     from admmbench.study.config import read_experiment
 
     name, experiment = read_experiment(options.folder)

@@ -1,0 +1,479 @@
+"""An agent's local update, as one pass over its model.
+
+An update consists of the gradient of the penalty, noise, the step, the mean of the local updates, the dual ascent and
+the sum for the server. Each of these reads and writes models that do not fit into a cache. One after another, they
+would take most of a round if agents have few records. So they are one function, `make_update`, which is compiled for
+each `Pass`. In plain arrays, the same function serves methods that solve their subproblems otherwise, and audits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numba
+import numpy as np
+
+from admmbench import compiled
+from admmbench.base.types import Array, Pass, Step, Strategy, Subproblem, factors
+from admmbench.privacy import Draw, samplers
+from admmbench.problems import used_columns
+from admmbench.problems.base import Gradient
+from admmbench.problems.penalties import PENALTIES
+
+Entry = TypeVar("Entry", float, Array)
+"""One entry of a model, or all entries."""
+
+# A module changes with the text of what it imports: numba does not see that.
+_IMPORTED = hashlib.sha256(
+    b"".join(Path(str(module.__file__)).read_bytes() for module in (used_columns, samplers))
+).hexdigest()
+_MODULE = '''\
+"""Local update with {name}."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from admmbench.compiled import njit
+from admmbench.privacy.samplers import TILE, perturb
+from admmbench.problems.used_columns import take_tile
+# {imported}
+
+number = np.{dtype}
+equation = numba.njit(nogil=True, error_model="numpy", inline="always")
+# What takes a tuple of numbers is inlined later, by the compiler.
+function = numba.njit(nogil=True, error_model="numpy")
+
+{equations}
+
+
+@function
+{step}
+
+
+@equation
+def numbers_of(numbers, p, s):
+    return ({numbers})
+
+
+{functions}
+
+solve = equation(make_solve(step, penalty_gradient, {at_global}))
+finish = function(make_finish(solve, number, {finish}))
+update = njit(nogil=True, error_model="numpy")(
+    make_update(solve, finish, numbers_of, take_tile, perturb, {update})
+)
+'''
+
+
+def message(z: Entry, dual: Entry, rho: float) -> Entry:
+    """Part of an agent in the server's mean, which minimises (4a) of ryu2021 and ryu2022."""
+    return z - dual / rho
+
+
+def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
+    """Return the dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
+    return dual + rho * (w - z)
+
+
+class Drawn(NamedTuple):
+    """What is added to a block: the attributes of a `Draw`."""
+
+    law: int
+    keys: Array
+    place: Array
+    scale: Array
+    grid: Array
+    measure: bool
+    magnitude: Array
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> Self:
+        """Return what stands for no noise, for agents and seeds, shape (B, S)."""
+        none = np.zeros(shape)
+        keys, place = np.zeros((*shape, 2), np.uint32), np.zeros(2, int)
+        return cls(0, keys, place, none, none, measure=False, magnitude=none)
+
+
+class Room(NamedTuple):
+    """Room for a tile, a number of entries that a core's cache holds; and for the random words and the noise of it."""
+
+    tile: Any
+    words: Array
+    noise: Array
+
+
+def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bool) -> Step:
+    """Make the equation of a subproblem's solution, from the gradient of the loss.
+
+    Parameters
+    ----------
+    step
+        Equation of the step, ``step(gradient, z, w, dual, rho, *numbers)``.
+    penalty_gradient
+        Equation of the gradient of the penalty.
+    at_global
+        Whether the penalty's gradient is taken at the global model, instead of the local one.
+    """
+
+    def solve(
+        known: Any, z: Any, w: Any, dual: Any, rho: float, strength: float, numbers: tuple[Any, ...]
+    ) -> Any:
+        slope = known + strength * penalty_gradient(w if at_global else z)
+        return step(slope, z, w, dual, rho, *numbers)
+
+    return solve
+
+
+def make_finish(
+    solve: Step,
+    number: Callable[[Any], Any],
+    first: bool,
+    last: bool,
+    agents_begin: bool,
+    solved: bool,
+    noise_on_solution: bool,
+) -> Callable[..., None]:
+    """Make what is done with an entry once it has its noise; the parameters are those of `make_update`."""
+
+    def finish(
+        known: Any,
+        z: Array,
+        w: Array,
+        dual: Array,
+        sent: Array,
+        partial: Array,
+        j: int,
+        rho: float,
+        rho_dual: float,
+        rho_message: float,
+        strength: float,
+        share: float,
+        given: tuple[Any, ...],
+    ) -> None:
+        # What noise is added to may be in double precision; all else is as the models are.
+        new = number(known)
+        if not (solved or noise_on_solution):
+            new = solve(new, z[j], w[j], dual[j], rho, strength, given)
+        z[j] = new
+        if not last:
+            # What was sent last is not needed any more.
+            sent[j] = new if first else sent[j] + new
+        else:
+            if not first:
+                new = (sent[j] + new) * share
+                sent[j] = new
+            if not agents_begin:
+                dual[j] = dual_ascent(dual[j], rho_dual, w[j], new)
+            partial[j] += message(new, dual[j], rho_message)
+
+    return finish
+
+
+def make_update(
+    solve: Step,
+    finish: Callable[..., None],
+    numbers_of: Callable[[Any, int, int], Any],
+    take: Callable[..., None],
+    perturb: Callable[..., float],
+    first: bool,
+    agents_begin: bool,
+    noise_on_gradient: bool,
+    noise_on_solution: bool,
+) -> Callable[..., None]:
+    """Make the local update from what is known when it is compiled.
+
+    Parameters
+    ----------
+    solve
+        What `make_solve` makes.
+    finish
+        What `make_finish` makes. It takes besides ``number``, the type of the models' entries; ``last``, whether it is
+        the last of a round's local updates; and ``solved``, whether what is taken is the solution of the subproblem
+        already.
+    numbers_of
+        Picks the further arguments of the step, a tuple, for an agent and a seed.
+    take
+        Fills a tile with the gradient of the loss, or with the solution; see
+        `admmbench.problems.used_columns.take_tile`.
+    perturb
+        Adds noise to a tile; see `admmbench.privacy.samplers.perturb`.
+    first
+        Whether it is the first of a round's local updates.
+    agents_begin
+        Who begins a round: the dual variables follow before the first update, or after the last one.
+    noise_on_gradient, noise_on_solution
+        What noise is added to; at most one of the two.
+    """
+
+    def update(
+        gradient: Array,
+        position: Array,
+        z: Array,
+        w: Array,
+        dual: Array,
+        sent: Array,
+        partial: Array,
+        rho: float,
+        rho_dual: float,
+        rho_message: float,
+        strength: float,
+        share: float,
+        numbers: tuple[Array, ...],
+        draw: Drawn,
+        room: Room,
+    ) -> None:
+        agents, seeds, size = z.shape[:3]
+        most = len(room.tile)
+        if draw.measure:
+            draw.magnitude[:] = 0
+        for s in range(seeds):
+            for start in range(0, size, most):
+                stop = min(start + most, size)
+                tile, part = room.tile[: stop - start], slice(start, stop)
+                # Each array is cut to the tile: the compiler makes vector instructions of plain indices. What all
+                # agents share stays in the cache meanwhile.
+                w_, partial_ = w[s, part], partial[s, part]
+                for p in range(agents):
+                    given = numbers_of(numbers, p, s)
+                    z_, dual_ = z[p, s, part], dual[p, s, part]
+                    sent_ = sent[p, s, part]
+                    if agents_begin and first:
+                        for j in range(len(tile)):
+                            dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], sent_[j])
+                    take(gradient[p, s], position[p], start, tile)
+                    if noise_on_solution:
+                        for j in range(len(tile)):
+                            tile[j] = solve(tile[j], z_[j], w_[j], dual_[j], rho, strength, given)
+                    if noise_on_gradient or noise_on_solution:
+                        added = perturb(
+                            tile,
+                            draw.law,
+                            draw.keys[p, s],
+                            draw.place,
+                            start // most,
+                            draw.scale[p, s],
+                            draw.grid[p, s],
+                            room.words,
+                            room.noise,
+                            draw.measure,
+                        )
+                        if draw.measure:
+                            draw.magnitude[p, s] += added
+                    for j in range(len(tile)):
+                        finish(
+                            tile[j],
+                            z_,
+                            w_,
+                            dual_,
+                            sent_,
+                            partial_,
+                            j,
+                            rho,
+                            rho_dual,
+                            rho_message,
+                            strength,
+                            share,
+                            given,
+                        )
+
+    return update
+
+
+def source(
+    fused: Pass, dtype: str, module: str = _MODULE, make: Callable[..., Any] = make_update
+) -> str:
+    """Write a module with the update, for models of a precision.
+
+    Parameters
+    ----------
+    fused
+        What is known of it.
+    dtype
+        The precision.
+    module
+        Its text, with places for ``name`` of the step, ``dtype``, ``equations`` and the ``step`` itself, which it
+        decorates, ``numbers`` of an agent and seed, ``functions`` that make others, and their flags, ``at_global``,
+        ``finish`` and ``update``.
+    make
+        What makes the update of equations.
+    """
+    equations: dict[str, Callable[..., Any]] = {
+        "penalty_gradient": PENALTIES[fused.penalty].gradient,
+        "dual_ascent": dual_ascent,
+        "message": message,
+    }
+    written = [
+        f"@equation\n{compiled.equation_source(each, name)}" for name, each in equations.items()
+    ]
+    functions = make_solve, make_finish, make
+
+    def flags(of: Callable[..., Any]) -> str:
+        return ", ".join(f"{name}={value}" for name, value in fused.flags(of).items())
+
+    return module.format(
+        name=getattr(fused.step, "__name__", "a step"),
+        imported=_IMPORTED,
+        equations="\n\n\n".join(written),
+        step=compiled.equation_source(fused.step, "step"),
+        numbers="".join(
+            f"number(numbers[{k}][p, s]), " for k in range(len(_arguments(fused.step)))
+        ),
+        functions="\n\n".join(compiled.source(each) for each in functions),
+        dtype=dtype,
+        at_global=fused.at == "global",
+        finish=flags(make_finish),
+        update=flags(make),
+    )
+
+
+def step_numbers(fused: Pass, schedule: Mapping[str, Array | float]) -> list[Array | float]:
+    """Return further arguments of the step, in its order."""
+    names = _arguments(fused.step)
+    if sorted(schedule) != sorted(names):
+        raise ValueError(
+            f"schedule gives {', '.join(schedule) or 'nothing'}, the step {fused.step.__name__} takes "
+            f"{', '.join(names) or 'nothing'} besides gradient, z, w, dual and rho"
+        )
+    return [schedule[name] for name in names]
+
+
+class Compiled(Strategy):
+    """Local updates by code that is compiled for the processor."""
+
+    def update(
+        self,
+        fused: Pass,
+        sub: Subproblem,
+        gradient: Gradient,
+        draw: Draw | None,
+        schedule: Mapping[str, Array | float],
+        strength: float,
+        share: float,
+    ) -> None:
+        """Update the models of a block in place, see `Strategy.update`."""
+        z, like = sub.z, sub.z.dtype.type
+        leading = z.shape[:2]
+        nowhere = np.zeros((len(z), 0), np.uint32)
+        noise = Drawn.nothing(leading)
+        if draw is not None:
+            noise = Drawn(*(getattr(draw, name) for name in Drawn._fields))
+        entries = np.ascontiguousarray(gradient.entries)
+        tile = samplers.TILE
+        self.make(fused, z.dtype.name)(
+            entries,
+            nowhere if gradient.position is None else gradient.position,
+            _flat(z, 2),
+            _flat(np.ascontiguousarray(sub.w), 1),
+            _flat(sub.dual, 2),
+            _flat(sub.sent, 2),
+            _flat(sub.partial, 1),
+            *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
+            tuple(
+                np.array(np.broadcast_to(each, leading), z.dtype)
+                for each in step_numbers(fused, schedule)
+            ),
+            noise,
+            Room(np.empty(tile, entries.dtype), np.empty(2 * tile, np.uint32), np.empty(tile)),
+        )
+        noise.magnitude[:] /= math.prod(sub.w.shape[1:])
+
+    def make(self, fused: Pass, dtype: str) -> Callable[..., None]:
+        """Compile the function that `make_update` makes, for models of a precision."""
+        return _compiled(fused, dtype)
+
+
+COMPILED = Compiled()
+
+
+def in_plain_arrays(
+    fused: Pass,
+    sub: Subproblem,
+    known: Callable[[], Array],
+    draw: Draw | None = None,
+    schedule: Mapping[str, Array | float] = MappingProxyType({}),
+    strength: float = 0.0,
+    share: float = 1.0,
+) -> None:
+    """Update the models of a block as `Strategy.update` does, but in plain arrays: a block is one entry.
+
+    Parameters
+    ----------
+    fused, sub
+        See `Strategy.update`.
+    known
+        Computes the gradient of the loss, or the solution of the subproblem where there is no step, in what the block
+        is by then: if the agents begin a round, its dual variables are those of the round.
+    draw, schedule, strength, share
+        See `Strategy.update`.
+    """
+    z, like, none = sub.z, sub.z.dtype.type, np.zeros((1, 1))
+
+    def take(gradient: Array, position: Array, start: int, tile: list[Array]) -> None:
+        tile[0] = known()
+
+    def perturb(tile: list[Array], *rest: Any) -> float:
+        tile[0] = tile[0] + draw
+        return 0.0
+
+    given = tuple(
+        factors(np.broadcast_to(each, z.shape[:2]), z) for each in step_numbers(fused, schedule)
+    )
+    partial = np.zeros_like(z)
+    step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
+    solve = make_solve(step, slope, fused.at == "global")
+    finish = make_finish(solve, like, **fused.flags(make_finish))
+    make_update(
+        solve,
+        finish,
+        lambda numbers, p, s: numbers,
+        take,
+        perturb,
+        **fused.flags(make_update),
+    )(
+        none,
+        none,
+        z[None, None, None],
+        sub.w[None, None],
+        *(each[None, None, None] for each in (sub.dual, sub.sent)),
+        partial[None, None],
+        *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
+        given,
+        Drawn.nothing((1, 1)),
+        Room([None], none, none),
+    )
+    sub.partial[:] += partial.sum(axis=0)
+
+
+@cache
+def _arguments(step: Step) -> tuple[str, ...]:
+    """Names of the further arguments of a step."""
+    return tuple(inspect.signature(inspect.unwrap(step)).parameters)[5:]
+
+
+@cache
+def _elementwise(step: Step) -> Step:
+    """An equation between numbers, for arrays."""
+    found: Step = numba.vectorize(step)  # type: ignore[no-untyped-call]
+    return found
+
+
+@cache
+def _compiled(fused: Pass, dtype: str) -> Callable[..., None]:
+    what = f"the update with {getattr(fused.step, '__name__', 'a step')}"
+    update: Callable[..., None] = compiled.load(source(fused, dtype), what).update
+    return update
+
+
+def _flat(models: Array, leading: int) -> Array:
+    """Models as vectors, without a copy."""
+    return models.reshape((*models.shape[:leading], -1), copy=False)

@@ -1,0 +1,71 @@
+"""Local updates that end in the problem's feasible set W.
+
+What minimises (8) of ryu2022 over W is the projection of what minimises it everywhere, because its quadratic terms are
+multiples of the squared distance. A projection comes after the noise, so that it costs no privacy. The solution of a
+subproblem that is solved exactly is projected as well, which is not its solution over W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from admmbench.base.kernel import dual_ascent, message
+from admmbench.base.types import Array, Pass, Strategy
+from admmbench.privacy import Draw, Noise
+from admmbench.problems.base import Gradient
+from admmbench.problems.feasible import Feasible
+
+if TYPE_CHECKING:
+    from admmbench.base.types import Subproblem
+    from admmbench.problems.rows import Objective
+
+
+@dataclass(frozen=True)
+class Projected(Strategy):
+    """Strategy that projects what another one computes."""
+
+    inner: Strategy
+    feasible: Feasible
+
+    def update(
+        self,
+        fused: Pass,
+        sub: Subproblem,
+        gradient: Gradient,
+        draw: Draw | None,
+        schedule: Mapping[str, Array | float],
+        strength: float,
+        share: float,
+    ) -> None:
+        """See `Strategy`: the pass ends with the step, as if another update followed, and its last part comes later."""
+        first, last = (fused.flags()[name] for name in ("first", "last"))
+        step = replace(fused, updates="first" if first else "middle")
+        # The pass would sum up models that are not projected.
+        inside = sub if first else replace(sub, sent=sub.sent.copy())
+        self.inner.update(step, inside, gradient, draw, schedule, strength, share)
+        sub.z[:] = self.feasible.project(sub.z)
+        sub.sent[:] = sub.z if first else sub.sent + sub.z
+        if not last:
+            return
+        if not first:
+            sub.sent[:] *= sub.sent.dtype.type(share)
+        if fused.order == "server":
+            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
+        sub.partial[:] += message(sub.sent, sub.dual, sub.rho_message).sum(axis=0)
+
+    def released(self, sub: Subproblem, solution: Array) -> Array:
+        """See `Strategy`."""
+        return self.feasible.project(self.inner.released(sub, solution))
+
+    def minimize(
+        self,
+        objective: Objective,
+        noise: Noise,
+        ridge: Array,
+        b: Array,
+        minimize: Callable[[Array], Array],
+    ) -> Array:
+        """See `Strategy`."""
+        return self.inner.minimize(objective, noise, ridge, b, minimize)

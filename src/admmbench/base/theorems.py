@@ -1,0 +1,309 @@
+"""What theorems say of a run of linearised ADMM: both sides of their inequalities.
+
+The left side is ``F(z^(T)) - F(z*)`` plus a weight times a distance from consensus, at averages of the models; a
+theorem bounds its expectation by constants of the problem. All of that is known for a run. Before it takes expectations
+and maxima, each proof has an inequality for the run as drawn; its right side is summed up beside the averages, at the
+multiplier 0. docs/methods/theorems.md derives everything.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from admmbench.base.averages import Average, objective
+from admmbench.base.consensus import Consensus
+from admmbench.base.kernel import dual_ascent
+from admmbench.base.linearized import proximal_step
+from admmbench.base.types import (
+    UNIT_OF_LOSS,
+    Array,
+    ConsensusState,
+    Messages,
+    Order,
+    Pass,
+    RowFederation,
+    Strategy,
+    Subproblem,
+    factors,
+    norms,
+    solution,
+)
+from admmbench.privacy import Draw
+from admmbench.problems.base import Gradient, Problem
+from admmbench.problems.needs import Need, require
+from admmbench.problems.rows import BoundRows, RowParts, Rows
+
+# The optimum must be known so well.
+_PRECISION = 1e-8
+
+
+@dataclass
+class Course:
+    """What both sides of a theorem are made of besides the means; no message follows from it."""
+
+    drawn: Array
+    """Sum of the right side as drawn, for each agent, shape (P, S)."""
+    largest: Array
+    """Largest norm of the dual variables so far, shape (S,)."""
+    farthest: Array
+    """Largest distance of a local model from w* so far, shape (S,)."""
+    optimum: Array
+    """w*, shape (S, K, J)."""
+    least: Array
+    """F(z*), shape (S,)."""
+    constants: list[Array]
+    """Those that a theorem finds in the problem before the first round."""
+
+
+@dataclass
+class Followed(ConsensusState):
+    """State of a run of which both sides of a theorem are measured."""
+
+    course: Course = field(kw_only=True)
+
+    def distances(self, order: Order, rho: float) -> tuple[Array, Array]:
+        """Squared distance from w* of each model that a round begins with, and ``||lambda_p||^2``, shape (P, S).
+
+        If the server begins, an agent's subproblem comes from the models that were sent last, otherwise from the global
+        one, and then the dual variables are still those from the start of the last round.
+        """
+        if order == "server":
+            return norms(self.course.optimum - self.z) ** 2, norms(self.dual) ** 2
+        dual = norms(dual_ascent(self.dual, rho, self.w, self.z)) ** 2
+        return np.broadcast_to(norms(self.course.optimum - self.w) ** 2, dual.shape), dual
+
+
+class Step(NamedTuple):
+    """A local update of a block of agents; arrays have shape (B, S)."""
+
+    noise: Array
+    """||xi||^2, with xi the noise on the gradient; noise on the solution is -(rho + 1 / eta) times as much."""
+    slope: Array
+    """||f_p'(z) + xi||^2 at the model z before it."""
+    product: Array
+    """<xi, z* - z>."""
+    before: Array
+    """||z* - z||^2."""
+    after: Array
+    """The same after it."""
+    inverse_eta: Array
+    L: Array | float
+    """Smoothness of f_p."""
+    alpha: float
+    """Strong convexity of every f_p."""
+
+    def smooth(self) -> Array:
+        """Bound by Young's inequality with 1 / eta - L: (31) of ryu2022, (33) of huang2019."""
+        spare = self.inverse_eta - self.L
+        young = np.divide(
+            self.noise, 2 * spare, out=np.zeros_like(self.noise), where=self.noise > 0
+        )
+        return young + self._known
+
+    def convex(self) -> Array:
+        """Bound by convexity: (45) of ryu2022, (18) of ryu2021, (28) of huang2019."""
+        return self.slope / (2 * self.inverse_eta) + self._known
+
+    @property
+    def _known(self) -> Array:
+        return self.inverse_eta / 2 * (self.before - self.after) + self.product
+
+
+class Theorem(Average, ABC):
+    """A theorem, by its averages, its sides, and the right side of its proof."""
+
+    supposes: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of the method, by name."""
+    needs: ClassVar[tuple[Need, ...]] = ("convex loss",)
+    compact: ClassVar[bool] = True
+    """Whether it is about a compact W."""
+    law: ClassVar[str]
+    """Of the noise."""
+    before = True
+    smooth: ClassVar[bool] = False
+    variables = {
+        "theorem_left": (UNIT_OF_LOSS, "left side of the theorem, at the averages of this run"),
+        "theorem_right": (UNIT_OF_LOSS, "right side as printed, constants at most"),
+        "theorem_right_least": (UNIT_OF_LOSS, "right side as printed, constants at least"),
+        "theorem_drawn_left": (UNIT_OF_LOSS, "F(z^(T)) - F(z*) of this run"),
+        "theorem_drawn_right": (UNIT_OF_LOSS, "its bound in the proof, for this run as drawn"),
+        "theorem_dual": (UNIT_OF_LOSS, "largest norm of the dual variables so far"),
+    }
+
+    def against(self, t: int, rho: float, last: float) -> str:
+        """Say why it does not speak of rho in round t, after that of the last round; empty if it does."""
+        return ""
+
+    @property
+    def evaluated(self) -> Collection[str]:  # type: ignore[override]
+        """Constants are made of the records."""
+        return self.variables
+
+    @abstractmethod
+    def smoothness(self, parts: RowParts) -> Array | float:
+        """Smoothness of f_p where the proof needs it, else 0."""
+
+    @abstractmethod
+    def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
+        """Find what the right side needs; ``slopes`` are gradients of the losses at w*, shape (P, S, K, J)."""
+
+    @abstractmethod
+    def sides(
+        self, t: int, method: Consensus, state: Followed, federation: RowFederation
+    ) -> dict[str, Array]:
+        """Return both sides after round t, besides those of the proof, by the names of variables; shape (S,)."""
+
+    def drawn(self, s: Step) -> Array:
+        """Right side of an update in the proof, before expectations, shape (B, S)."""
+        return s.smooth() if self.smooth else s.convex()
+
+    def check(self, method: Consensus, problem: Problem) -> None:
+        """A theorem supposes its step size, perhaps a compact W."""
+        require(f"average: {method.average}", self.needs, problem)
+        assert isinstance(problem, Rows)
+        if self.compact and problem.feasible is None:
+            raise ValueError("average: theorems are about a compact W; set problem.feasible")
+        wanted = {**self.supposes, "a": 1, "variant": "paper"}
+        if any(getattr(method, name) != value for name, value in wanted.items()):
+            text = ", ".join(f"{name}: {value}" for name, value in wanted.items())
+            raise ValueError(f"average: {method.average} supposes {text}")
+
+    def start(
+        self, method: Consensus, state: ConsensusState, federation: RowFederation
+    ) -> Followed:
+        """Find the optimum over W, and the theorem's constants, before the first round.
+
+        Raises
+        ------
+        ValueError
+            If the run is not as the theorems suppose, or its optimum is not found to 1e-8.
+        """
+        whole, laws = federation.problem, {block.noise.release for block in federation.blocks}
+        if whole.dtype != np.float64:
+            raise ValueError("average: theorems are about exact numbers; set dtype: float64")
+        if any(release and release.law != self.law for release in laws):
+            raise ValueError(f"average: the theorems are about {self.law.capitalize()} noise")
+        w = whole.optimum()
+        slopes = np.concatenate(federation.each(lambda block: _slopes(block.parts, w)))
+        at_optimum = np.broadcast_to(w, state.z.shape)
+        gap = _suboptimality(whole, w, slopes.sum(axis=0))
+        if (gap > _PRECISION).any():
+            raise ValueError(f"average: the optimum over W is known to {gap.max():.0e}, not 1e-8")
+        course = Course(
+            drawn=np.zeros(state.z.shape[:2]),
+            largest=np.zeros(len(w)),
+            farthest=norms(w),
+            optimum=w,
+            least=objective(at_optimum, federation).sum(axis=0),
+            constants=self.constants(federation, slopes),
+        )
+        return Followed(**vars(state), course=course)
+
+    def exchange(
+        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
+    ) -> Messages:
+        """Do a round; sum up what the proof says of it, (38c) of ryu2022 at the multiplier 0, if that is asked for."""
+        if not isinstance(state, Followed):
+            return super().exchange(t, method, state, federation)
+        last, rho = (method.rho(max(when, 1), federation.privacy.epsilon) for when in (t - 1, t))
+        if against := self.against(t, rho, last):
+            raise ValueError(f"rho: {against}")
+        course, (away, dual) = state.course, state.distances(method.order, last)
+        following = Following(federation.strategy, self, course)
+        sent = method.exchange(t, state, replace(federation, strategy=following))
+        away_now, dual_now = state.distances(method.order, rho)
+        change = rho / 2 * (away_now - away) + (dual_now - dual) / (2 * rho)
+        course.drawn -= self.weight(t) * change
+        course.largest = np.maximum(course.largest, np.sqrt(dual_now.sum(axis=0)))
+        course.farthest = np.maximum(course.farthest, norms(course.optimum - state.z).max(axis=0))
+        return sent
+
+    def measure(
+        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
+    ) -> dict[str, Array]:
+        """Measure both sides, and those of the proof."""
+        assert isinstance(state, Followed)
+        return {
+            **self.sides(t, method, state, federation),
+            "theorem_drawn_right": state.course.drawn.sum(axis=0) / self.total(t),
+            "theorem_dual": state.course.largest,
+        }
+
+
+def _slopes(parts: RowParts, w: Array) -> Array:
+    """Gradient of each agent's loss at a model, without the penalty, shape (B, S, K, J)."""
+    z = np.broadcast_to(w, (len(parts.n_samples), *w.shape)).copy()
+    return parts.objective.gradient(z).value
+
+
+def _suboptimality(whole: BoundRows, w: Array, slope: Array) -> Array:
+    """Bound ``F(w) - min F`` over W, shape (S,): by the linear lower bound at w, or by strong convexity."""
+    weight, axes, W = whole.total_strength, (1, 2), whole.feasible
+    known, curved = (slope * w).sum(axis=axes), np.full(len(w), np.inf)
+    if not whole.penalty.smooth:
+        known += weight * whole.penalty.value(w)
+        slope = np.sign(slope) * np.maximum(np.abs(slope) - weight, 0)
+    elif weight:
+        slope = slope + weight * whole.penalty.gradient(w)
+        known, curved = (slope * w).sum(axis=axes), norms(slope) ** 2 / (2 * weight)
+    return curved if W is None else np.minimum(known + W.support(slope), curved)
+
+
+@dataclass(frozen=True)
+class Following(Strategy):
+    """Strategy that sums up what a proof says of each update, beside what another one computes."""
+
+    inner: Strategy
+    theorem: Theorem
+    course: Course
+
+    def update(
+        self,
+        fused: Pass,
+        sub: Subproblem,
+        gradient: Gradient,
+        draw: Draw | None,
+        schedule: Mapping[str, Array | float],
+        strength: float,
+        share: float,
+    ) -> None:
+        """See `Strategy`; noise is added to the gradient here, where it can be seen."""
+        course, theorem, p, before = self.course, self.theorem, sub.agents, sub.z.copy()
+        penalty = strength * sub.parts.whole.penalty.gradient(before)
+        slope = gradient.value + penalty
+        inverse_eta = np.asarray(schedule["inverse_eta"])
+        noise, given = np.zeros_like(before), schedule
+        if draw is not None and fused.noise == "gradient":
+            noisy = gradient.value + draw
+            noise, gradient = noisy - gradient.value, Gradient(noisy, gradient.bound)
+        elif draw is not None:
+            ascends = fused.order == "agents" and fused.flags()["first"]
+            dual = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent) if ascends else sub.dual
+            stiffness = factors(np.broadcast_to(inverse_eta, before.shape[:2]), before)
+            known = before, sub.w, dual, sub.rho, stiffness
+            found = np.asarray(proximal_step(slope, *known))  # type: ignore[arg-type]
+            noisy = found + draw
+            noise = -(sub.rho + stiffness) * (noisy - found)
+            fused, gradient, given = (
+                replace(fused, step=solution),
+                Gradient(noisy, gradient.bound),
+                {},
+            )
+        self.inner.update(replace(fused, noise=None), sub, gradient, None, given, strength, share)
+        axes, away = (2, 3), course.optimum - before
+        step = Step(
+            noise=(noise**2).sum(axis=axes),
+            slope=((slope + noise) ** 2).sum(axis=axes),
+            product=(noise * away).sum(axis=axes),
+            before=(away**2).sum(axis=axes),
+            after=((course.optimum - sub.z) ** 2).sum(axis=axes),
+            inverse_eta=inverse_eta,
+            L=theorem.smoothness(sub.parts),
+            alpha=sub.parts.whole.penalty_curvature,
+        )
+        course.drawn[p] += theorem.weight(sub.t) * share * theorem.drawn(step)

@@ -1,0 +1,74 @@
+"""A run between two rounds, and what keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from admmbench.engine.trace import Trace
+from admmbench.privacy import Noise
+from admmbench.problems.base import State
+
+
+@dataclass
+class Snapshot:
+    """State of a run between two rounds: all that the rounds to come depend on."""
+
+    t: int
+    """Rounds done."""
+    state: State
+    """Variables of the algorithm."""
+    noise: list[Noise]
+    """Noise sources of the blocks of agents, with their ledgers."""
+    choices: list[np.random.Generator]
+    """Sources of what all agents know."""
+    trace: Trace
+    seconds: float = 0.0
+    """Computing time so far."""
+    elapsed: float = 0.0
+    """Wall-clock time so far, in all attempts."""
+    done: list[dict[str, Any]] = field(default_factory=list)
+    """What was recorded of the seeds before, where each is a run of its own."""
+
+    def variables(self) -> dict[str, Any]:
+        """Return all that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
+        return {
+            "t": self.t,
+            "seconds": self.seconds,
+            "elapsed": self.elapsed,
+            "state": self.state,
+            "noise": [noise.variables() for noise in self.noise],
+            "choices": [generator.bit_generator.state for generator in self.choices],
+            "trace": self.trace.variables(),
+            "done": self.done,
+        }
+
+    def restore(self, variables: dict[str, Any]) -> None:
+        """Set everything to what `variables` returned; of a later seed it takes what was recorded before alone."""
+        if len(variables["done"]) > len(self.done):
+            self.done = variables["done"]
+            return
+        self.t, self.seconds, self.elapsed = (
+            variables[name] for name in ("t", "seconds", "elapsed")
+        )
+        self.state = variables["state"]
+        for noise, kept in zip(self.noise, variables["noise"], strict=True):
+            noise.restore(kept)
+        for generator, state in zip(self.choices, variables["choices"], strict=True):
+            generator.bit_generator.state = state
+        self.trace.restore(variables["trace"])
+
+
+class Keeper(Protocol):
+    """Checkpoint of a run between two rounds, so that it can continue later."""
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Set a new run to the state that was kept, if there is one."""
+
+    def after_round(self, snapshot: Snapshot) -> None:
+        """Take note of a finished round; may raise, to end the run here."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep a run that is about to end before its last round."""
