@@ -110,12 +110,12 @@ def test_runs_short_of_what_a_statement_presupposes_decide_nothing(name, short):
         assert verdict.seeds_needed is None
 
 
-@pytest.mark.parametrize("needs", [NEEDS, None])
+@pytest.mark.parametrize("needs", [SCALE, None])
 @pytest.mark.parametrize("name", HOLDING)
 def test_runs_on_a_part_of_the_data_judge_no_claim(name, needs):
     found = MissingData(unit="writer", present=114, stated=195, files={"a": ""})
     ds = study().assign_attrs(missing_data=found.model_dump_json())
-    verdict = judge(ds, HOLDING[name], needs)
+    verdict = find(ds, **HOLDING[name], requires=needs)
     assert (verdict.outcome, verdict.apparent) == ("not run", "supported")
     assert verdict.shortfalls == [Shortfall("data", 114, 195, note="writer")]
 

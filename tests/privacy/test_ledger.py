@@ -563,3 +563,15 @@ def test_norms_of_no_vector_cost_infinitely_much():
     for shift in (Laplace(1, 0, 1), Laplace(1, 0, 0.1), Laplace(1, 2, 0.5), Laplace(0, 0, 1)):
         ledger = ledger_of(shift)
         assert ledger.epsilon(1e-6) == math.inf
+
+
+@pytest.mark.parametrize("entries", [1, 3, 14, 1568])
+def test_entries_are_as_many_however_a_processor_rounds_their_norms(entries):
+    """One more of few costs some percent, so that noise for a total would depend on the processor."""
+    for linf in np.random.default_rng(entries).uniform(0.01, 1, 50):
+        for ulps in range(-4, 5):
+            l1 = entries * linf * (1 + ulps * 2.0**-52)
+            part, number = Laplace(l1, math.sqrt(l1 * linf), linf).parts(3)
+            assert number == 3 * entries
+            assert part.linf * entries >= l1 * (1 - 2.0**-52)
+            assert part.linf >= linf

@@ -14,6 +14,7 @@ from admmbench import plot, simulate, sweep
 from admmbench.cli import main
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import open_as
+from admmbench.engine.context import Context
 from admmbench.jobs import job
 from admmbench.study.config import ConfigError, read
 from admmbench.watch import study as loop
@@ -54,7 +55,7 @@ def made(monkeypatch):
         for target in targets:
             run, data = runs[target]
             prepared = open_as(run.spec.dataset, Path(study.config.data.cache, "datasets", data))
-            job.execute(run.spec, prepared, Path(target), study.config.threads)
+            job.execute(run.spec, prepared, Path(target), Context(study.config.threads))
         return 0
 
     monkeypatch.setattr(loop, "turn", snakemake)

@@ -8,9 +8,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from admmbench.frames.outcomes import Outcome
 from admmbench.base.outcomes import Outcome
-from admmbench.jobs import interrupts
 from admmbench.study.config import read
 from admmbench.watch import study
 from tests.made import build, totals

@@ -21,7 +21,6 @@ from scipy.stats import binom
 from admmbench.audit.findings import Finding, ManyCanaries, checked, not_covered
 from admmbench.audit.tapes import SPHERICAL
 from admmbench.audit.worlds import Run, World, play, possible_targets, rows_of_agents
-from admmbench.audit.worlds import Run, World, play, rows_of_agents
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind

@@ -20,9 +20,7 @@ from admmbench.claims import requirements
 from admmbench.claims.claims import Claim, Evidence, Order, check
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
-from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference.contrasts import TEST, Decision, Region, decide
-from admmbench.inference.contrasts import TEST, Bound, Decision, Region, decide
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.power import seeds_needed
 from admmbench.results import statistics

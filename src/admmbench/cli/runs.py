@@ -61,10 +61,9 @@ def _run(options: argparse.Namespace) -> None:
     --fingerprint TEXT   of the code; other code is refused
     --checkpoint FILE    file that keeps the state; a rerun continues from it
     """
-    from admmbench.jobs import job, partitions, seal
     from admmbench.engine.context import Context
     from admmbench.engine.devices import CPU
-    from admmbench.jobs import job, seal
+    from admmbench.jobs import job, partitions, seal
     from admmbench.jobs.progress import shown
 
     spec = run_spec(options)

@@ -219,8 +219,14 @@ class Laplace(Cost):
         return np.minimum(self.entries * entry, a * (self.l2 * self.l2) / 2)
 
     def parts(self, count: float) -> tuple[Cost, int]:
-        """Take each entry for one with the largest shift."""
-        return Laplace(self.linf, self.linf, self.linf), math.ceil(count) * math.ceil(self.entries)
+        """Take each entry for one with the largest shift.
+
+        Their number must not depend on how a processor rounds the norms: where they give a whole one but for that, the
+        entries shift by as much more.
+        """
+        entries = math.ceil(self.entries / _ROUNDED)
+        shift = max(self.linf, self.l1 / max(entries, 1))
+        return Laplace(shift, shift, shift), math.ceil(count) * entries
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
         """Return that of one entry."""

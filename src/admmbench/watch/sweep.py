@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from admmbench import datasets
+from admmbench.engine.context import Context
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.figures import Figure
 from admmbench.figures.drawing import draw
@@ -17,17 +18,12 @@ from admmbench.files.installed import SNAKEFILE
 from admmbench.jobs import interrupts, job, seal
 from admmbench.jobs.checkpoint import InterruptedRunError
 from admmbench.jobs.progress import shown
-from admmbench.results.aggregate import aggregate, read
 from admmbench.spec.fields import SEEDS
 from admmbench.study.address import LOG
+from admmbench.study.aggregate import aggregate, read
 from admmbench.study.config import CONFIG, check_experiment
 from admmbench.validation import Count, checked, expanded
 from admmbench.watch.study import run_turns
-from admmbench.spec.fields import SEEDS
-from admmbench.study.address import LOG
-from admmbench.study.aggregate import join_runs, read
-from admmbench.study.config import check_experiment
-from admmbench.validation import Count, checked
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -210,7 +206,7 @@ def _run_here(folder: Path, run: Run, data: Path) -> None:
     try:
         with shown(_title(run)) as progress:
             prepared = datasets.open_as(run.spec.dataset, data)
-            job.execute(run.spec, prepared, file, 1, progress=progress, checkpoint=checkpoint)
+            job.execute(run.spec, prepared, file, Context(progress=progress), checkpoint=checkpoint)
     except InterruptedRunError as error:
         raise interrupts.Interrupted(str(error)) from None
     except AlgorithmError as error:
