@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import time
 
-import numpy as np
 import pytest
+import scipy
 import xarray as xr
 
 from tests.workflow.project import RUNS, STUDY, assert_same, kill, runs, wait_for
@@ -79,7 +79,14 @@ CHANGES = {
         OBJP | RESULTS,
         edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"),
     ),
-    "the engine": (RUNS | RESULTS | {"partition"}, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
+    "the engine": (
+        RUNS | RESULTS,
+        edit("engine/rounds.py", "_ROUNDING = 1e-6", "_ROUNDING = 2e-6"),
+    ),
+    "random streams": (
+        RUNS | RESULTS | {"partition"},
+        edit("engine/streams.py", "SFC64", "PCG64DXSM"),
+    ),
     "a parameter of a method": (
         runs(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}]) | STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),
@@ -144,7 +151,8 @@ CHANGES = {
         runs(agents=4) | STUDY_RESULTS | {"partition"},
         configure(agents=4),
     ),
-    "a numerical package": (RUNS | RESULTS | {"partition"}, upgrade("numpy")),
+    "a numerical package": (RUNS | RESULTS, upgrade("scipy")),
+    "NumPy, which draws": (RUNS | RESULTS | {"partition"}, upgrade("numpy")),
 }
 # What changes nothing.
 NOTHING = {
@@ -169,7 +177,7 @@ METHODS = ", ".join(each["label"] for each in ALGORITHMS)
 REASONS = {
     "an algorithm": "ObjP: its code changed (1 job)",
     "the engine": f"{METHODS}: shared code changed (3 jobs)",
-    "a numerical package": f"{METHODS}: numpy {np.__version__} -> 999.0 (3 jobs)",
+    "a numerical package": f"{METHODS}: scipy {scipy.__version__} -> 999.0 (3 jobs)",
     "another epsilon": f"{METHODS}: never made, or removed (3 jobs)",
     "reading the data": "prepare: its code changed (1 job)",
     # Looks are those of the whole study, so that figures of its other experiment are stated anew.
