@@ -19,10 +19,10 @@ import pandas as pd
 import xarray as xr
 
 from admmbench import algorithms
+from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import Finding, evaluate
 from admmbench.files.core_yaml import read_yaml
-from admmbench.base.outcomes import Outcome
 from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import Estimate, normal_minimum, sampling_error, student
 from admmbench.inference.levels import TOGETHER

@@ -97,11 +97,14 @@ def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
 
 def one_run_rounds(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> int:
     """Count the rounds of the attack with many canaries: all that are asked for, if what is kept of them fits."""
-    size = spec.as_problem.loss.outputs(data) * data.n_features * spec.method.updates
-    # Of a round, the shift by each canary in single precision is kept, and tapes.
-    kept = 4 * size * settings.canaries + tape_bytes(spec, data)
-    fit = max(1, int(_MOST_OF_A_SEED / kept))
+    fit = max(1, int(_MOST_OF_A_SEED / one_run_bytes(spec, data, settings)))
     return min(settings.rounds or all_rounds(spec), all_rounds(spec), fit)
+
+
+def one_run_bytes(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> float:
+    """Estimate the bytes that the attack with many canaries keeps of a round: the shift by each, and tapes."""
+    size = spec.as_problem.loss.outputs(data) * data.n_features * spec.method.updates
+    return 4 * size * settings.canaries + tape_bytes(spec, data)
 
 
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
