@@ -211,7 +211,8 @@ def test_what_rules_alone_call_is_a_module_and_its_former_command_warns(tmp_path
         [sys.executable, *module.split()[1:], "--help"], capture_output=True, text=True, check=True
     ).stdout
     assert usage.startswith(f"usage: {module} FOLDER [options]\n")
-    assert {each.name for each in pkgutil.iter_modules(jobs.__path__)} == {*JOBS}
+    # That of partitions was never a command.
+    assert {each.name for each in pkgutil.iter_modules(jobs.__path__)} == {*JOBS, "partition"}
 
 
 def test_help_of_a_study_names_the_options_that_people_look_for(capsys):
@@ -416,7 +417,7 @@ def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, ca
 
 def test_a_report_of_what_exists_says_that_nothing_is_missing(tmp_path, monkeypatch, capsys):
     """Such as of a study whose joined results are damaged: its runs are there."""
-    monkeypatch.setattr(contents, "gather_what_exists", lambda folder: (None, []))
+    monkeypatch.setattr(contents, "gather_what_exists", lambda *given: (None, []))
     path = tmp_path / "x.html"
     assert main(["report", "results/tiny", "--keep-what-exists", "--output", str(path)]) == 0
     assert capsys.readouterr().out == (
