@@ -2,10 +2,13 @@
 
 from typing import get_args
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from admmbench.base.algorithm import Caveat
 from admmbench.privacy import Relation, Unit
+from admmbench.report import tables
 from admmbench.report.data import Value
 from admmbench.report.environment import words
 
@@ -41,3 +44,26 @@ def test_neighbours_of_each_relation_and_unit_are_told_apart():
 )
 def test_a_number_is_shown_with_its_interval(value, said):
     assert words().interval(value) == said
+
+
+def test_records_of_agents_are_counted_over_the_files_of_a_partition():
+    """Two files of two seeds each; the second agent has no record of the second class at one seed."""
+    counts = np.array([[[3, 1], [2, 0]], [[2, 2], [1, 1]], [[4, 0], [1, 1]], [[1, 1], [2, 2]]])
+    files = [
+        xr.Dataset(
+            {
+                "counts": (("seed", "agent", "class"), own),
+                "owner": (("seed", "row"), np.zeros((2, 6))),
+            },
+            {"seed": [2 * k, 2 * k + 1], "class": ["a", "b"]},
+            {"scheme": '{"scheme": "dirichlet"}'},
+        )
+        for k, own in enumerate((counts[:2], counts[2:]))
+    ]
+    found = tables.agent_counts(files)
+    assert (found.counted, found.seeds) == ("record", 4)
+    assert (found.spread, found.classes) == ((2, 3.0, 4), (1, 2.0, 2))
+    said = words().agent_counts(found, False)
+    assert said.strip() == "2 to 4, median 3; of 1 to 2 classes, median 2, over 4 seeds"
+    table = tables.agent_classes(files)
+    assert table.rows == [["0", "3", "1", "4"], ["1", "2", "0", "2"]]
