@@ -13,14 +13,10 @@ from pydantic import Field
 from admmbench.base import theorems_he2023 as he2023
 from admmbench.base.algorithm import Algorithm, parameters
 from admmbench.base.outcomes import Outcome
-from admmbench.base.types import Array, Block, Ending, Federation
+from admmbench.base.types import Array, ConstrainedFederation, Ending
 from admmbench.problems.constrained import BoundConstrained
 from admmbench.problems.constraints import Functions, Quadratics
 from admmbench.problems.newton import descent, matvec
-
-ConstrainedBlock = Block[Functions]
-ConstrainedFederation = Federation[BoundConstrained, Functions]
-
 
 StateT = TypeVar("StateT", bound=Ending)
 
@@ -91,7 +87,7 @@ def _distance_to_stationary(gradient: Array, w: Array, problem: BoundConstrained
 
 @dataclass(frozen=True, eq=False)
 class AugmentedLagrangian:
-    """It is ``f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2``: (10), (11).
+    """Function ``f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2``: (10), (11).
 
     Attributes
     ----------
@@ -132,7 +128,7 @@ class AugmentedLagrangian:
 
 
 class Merit:
-    """It holds an augmented Lagrangian at one point."""
+    """Augmented Lagrangian at one point."""
 
     def __init__(self, of: AugmentedLagrangian, w: Array) -> None:
         self._of, self._w = of, w

@@ -183,7 +183,7 @@ class Sums:
 
 @dataclass
 class Models:
-    """These are global and local models, for S seeds and P agents with models of shape (K, J)."""
+    """Global and local models, for S seeds and P agents with models of shape (K, J)."""
 
     w: Array
     """Global model, shape (S, K, J)."""
@@ -193,7 +193,7 @@ class Models:
 
 @dataclass
 class ConsensusState(Models):
-    """It is the state of consensus ADMM."""
+    """State of consensus ADMM."""
 
     dual: Array
     """Dual variables lambda, shape (P, S, K, J)."""
@@ -212,7 +212,7 @@ class ConsensusState(Models):
 
 @dataclass
 class SharingState:
-    """It is the state of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
+    """State of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
 
     x: list[Array]
     """Model of each party, shape (S, d_m)."""
@@ -436,7 +436,7 @@ class Strategy(ABC):
 
 
 def positions(updates: int) -> Iterator[Position]:
-    """Say of each of so many local updates which one it is."""
+    """Yield the place of each of so many local updates in a round."""
     for e in range(updates):
         last = e == updates - 1
         yield "only" if updates == 1 else "first" if e == 0 else "last" if last else "middle"

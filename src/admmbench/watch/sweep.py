@@ -267,7 +267,7 @@ def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
 
 
 def _failure(folder: Path, run: Run) -> str:
-    """Say which run failed, and what its log says last."""
+    """Return which run failed, and what its log says last."""
     log = folder / "results/runs" / run.address.file(LOG)
     said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
     return f"{_title(run)}: {said[-1] if said else 'it was not begun'}"
