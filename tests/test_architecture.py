@@ -25,6 +25,7 @@ ORDER = [
     "partition",
     "problems",
     "base",
+    "theorems",
     "algorithms",
     "spec",
     "engine",

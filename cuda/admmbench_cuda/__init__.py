@@ -38,7 +38,7 @@ def unsuitable(spec: RunSpec) -> str:
         return "the penalty is not l2"
     if problem.feasible is not None:
         return "models are projected onto problem.feasible"
-    if method.averaged(problem) is not None:
+    if method.observers(problem):
         return "means of its models over rounds are kept"
     return ""
 

@@ -7,13 +7,14 @@ of a tile apart: so each thread has four entries, and the threads beside it thei
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
 from numba.cuda import libdevice
 
 from admmbench.privacy import samplers
-from admmbench.privacy.samplers import LAPLACE, TILE, Array
+from admmbench.privacy.samplers import LAPLACE, TILE, Array, Room
 
 EACH = 4
 """Entries of a thread."""
@@ -30,20 +31,37 @@ _philox, _unit, _log, _direction = (
 _log_of_tail = _inlined(samplers.log_of_tail.py_func)
 
 
+class Release(NamedTuple):
+    """What all entries of a release share, as in `admmbench.privacy.samplers.Drawn`."""
+
+    law: int
+    t: int
+    """The round."""
+    number: int
+    """Of the release in it."""
+    measure: bool
+
+
+class Thread(NamedTuple):
+    """Place of a thread's entries in a release."""
+
+    tile: int
+    """Number of the tile."""
+    lane: int
+    """Number of the thread in its block."""
+    left: int
+    """Entries of the release from the thread's first one on."""
+
+
 @_inlined
 def perturb(
     values: Array,
-    law: int,
+    release: Release,
     key: Array,
-    t: int,
-    release: int,
-    tile: int,
-    lane: int,
+    thread: Thread,
     scale: float,
     grid: float,
-    words: Array,
-    noise: Array,
-    left: int,
+    room: Room,
 ) -> float:
     """Add noise to a thread's entries of a tile in place: what `admmbench.privacy.samplers.perturb` adds to them.
 
@@ -51,20 +69,16 @@ def perturb(
     ----------
     values
         EACH entries, a quarter of a tile apart.
-    law, key
-        See there.
-    t, release
-        Round, and number of the release in it.
-    tile
-        Number of the tile in the release.
-    lane
-        Number of the thread in its block.
+    release
+        Which noise.
+    key
+        Of seed and agent, two words.
+    thread
+        Which entries.
     scale, grid
-        See there.
-    words, noise
+        Of the noise, see `Drawn`.
+    room
         Room for the random words and the noise of the entries.
-    left
-        Entries of the release from the first one on.
 
     Returns
     -------
@@ -75,9 +89,10 @@ def perturb(
     inverse = 1 / grid  # both are powers of two
     steps = scale * inverse
     few = _EACH_ENTRY if steps > _FINE else _FEW
-    round_, release_ = np.uint64(t), np.uint64(release)
+    words, noise, place = room.words, room.noise, (release.t, release.number)
+    round_, release_ = np.uint64(release.t), np.uint64(release.number)
     k0, k1 = np.uint64(key[0]), np.uint64(key[1])
-    first = np.uint64(tile * _HALF + lane)
+    first = np.uint64(thread.tile * _HALF + thread.lane)
     last = np.uint64(first + np.uint64(_QUARTER))
     a, b, c, d = _philox(first, release_, round_, np.uint64(0), k0, k1)
     words[0], words[1], words[2], words[3] = a, b, c, d
@@ -87,9 +102,9 @@ def perturb(
     words[1] = (words[1] << shift) | b
     words[2] = (words[2] << shift) | c
     words[3] = (words[3] << shift) | d
-    entry = tile * TILE + lane
+    entry = thread.tile * TILE + thread.lane
     # Loops without branches, or almost: the entries of a thread are worked on together then.
-    if law == LAPLACE:
+    if release.law == LAPLACE:
         least = words[0]
         for q in range(EACH):
             least = min(least, words[q])
@@ -98,20 +113,20 @@ def perturb(
         if (least >> shift) < few:
             for q in range(EACH):
                 if (words[q] >> shift) < few:
-                    size = _log_of_tail(words[q], key, (t, release), entry + q * THREADS)
+                    size = _log_of_tail(words[q], key, place, entry + q * THREADS)
                     noise[q] = size if words[q] & np.uint64(1) else -size
     else:
         for q in range(EACH // 2):
             size = _log(_unit(words[q]))
             if (words[q] >> shift) < few:
-                size = _log_of_tail(words[q], key, (t, release), entry + q * THREADS)
+                size = _log_of_tail(words[q], key, place, entry + q * THREADS)
             radius = math.sqrt(-2 * size)
             x, y = _direction(words[q + EACH // 2])
             noise[q], noise[q + EACH // 2] = radius * x, radius * y
     total = 0.0
     for q in range(EACH):
         added = libdevice.rint(noise[q] * steps)
-        if q * THREADS < left:
+        if q * THREADS < thread.left:
             values[q] = (libdevice.rint(values[q] * inverse) + added) * grid
             values[q] += 0.0
             total += abs(added)

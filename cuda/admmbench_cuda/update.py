@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -15,12 +15,12 @@ import numpy as np
 from numba import cuda, float64, uint64
 
 from admmbench import compiled
-from admmbench.base.kernel import Drawn, dual_ascent, source, step_numbers
-from admmbench.base.types import Pass, Step, Strategy, Subproblem
-from admmbench.privacy import Draw
-from admmbench.problems.base import Gradient, on_host
+from admmbench.base.kernel import Iterates, Weights, dual_ascent, source, step_numbers, weights
+from admmbench.base.types import LocalUpdate, Pass, Step, Strategy
+from admmbench.privacy.samplers import Drawn
+from admmbench.problems.base import on_host
 from admmbench_cuda.arrays import Array, cupy, flat, view
-from admmbench_cuda.noise import EACH, THREADS, TILE
+from admmbench_cuda.noise import EACH, THREADS, TILE, Release, Room, Thread
 
 # Small models do not fill a GPU, and need none.
 warnings.filterwarnings("ignore", ".*Grid size .* low occupancy")
@@ -35,7 +35,8 @@ import math
 
 import numpy as np
 from numba import cuda, float64, uint64
-from admmbench_cuda.noise import EACH, THREADS, TILE, perturb
+from admmbench.base.kernel import Iterates
+from admmbench_cuda.noise import EACH, THREADS, TILE, Room, Thread, perturb
 
 number = np.{dtype}
 equation = cuda.jit(device=True)
@@ -81,85 +82,61 @@ def make_update(
 
     def update(
         gradient: Array,
-        z: Array,
-        w: Array,
-        dual: Array,
-        sent: Array,
-        partial: Array,
+        models: Iterates,
         size: int,
-        rho: float,
-        rho_dual: float,
-        rho_message: float,
-        strength: float,
-        share: float,
+        weights: Weights,
         given: Array,
-        law: int,
         keys: Array,
-        t: int,
-        release: int,
-        measure: bool,
+        release: Release,
         magnitude: Array,
     ) -> None:
         tile, s, group, lane = cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z, cuda.threadIdx.x
         agents, seeds, groups = keys.shape[0], cuda.gridDim.y, cuda.gridDim.z
         start = tile * TILE + lane
+        thread = Thread(tile, lane, size - start)
         values = cuda.local.array(EACH, gradient.dtype)
-        words, noise = cuda.local.array(EACH, uint64), cuda.local.array(EACH, float64)
+        room = Room(cuda.local.array(EACH, uint64), cuda.local.array(EACH, float64))
         z_, w_ = cuda.local.array(EACH, number), cuda.local.array(EACH, number)
         dual_, sent_ = cuda.local.array(EACH, number), cuda.local.array(EACH, number)
         partial_ = cuda.local.array(EACH, number)
         for q in range(EACH):
             partial_[q] = number(0)
             if start + q * THREADS < size:
-                w_[q] = w[uint64(s * size + start + q * THREADS)]
+                w_[q] = models.w[uint64(s * size + start + q * THREADS)]
         for p in range(group * agents // groups, (group + 1) * agents // groups):
             numbers = numbers_of(given[2:], p, s)
             first_of_all = (p * seeds + s) * size
             for q in range(EACH):
                 if start + q * THREADS < size:
                     j = uint64(first_of_all + start + q * THREADS)
-                    values[q], z_[q], dual_[q] = gradient[j], z[j], dual[j]
+                    values[q], z_[q], dual_[q] = gradient[j], models.z[j], models.dual[j]
                     if several or (agents_begin and first):
-                        sent_[q] = sent[j]
+                        sent_[q] = models.sent[j]
             for q in range(EACH):
                 if agents_begin and first:
-                    dual_[q] = dual_ascent(dual_[q], rho_dual, w_[q], sent_[q])
+                    dual_[q] = dual_ascent(dual_[q], weights.rho_dual, w_[q], sent_[q])
                 if noise_on_solution:
-                    values[q] = solve(values[q], z_[q], w_[q], dual_[q], rho, strength, numbers)
+                    values[q] = solve(values[q], z_[q], w_[q], dual_[q], weights, numbers)
             if noise_on_gradient or noise_on_solution:
-                scale, grid, left = given[0, p, s], given[1, p, s], size - start
                 added = perturb(
-                    values, law, keys[p, s], t, release, tile, lane, scale, grid, words, noise, left
+                    values, release, keys[p, s], thread, given[0, p, s], given[1, p, s], room
                 )
-                if measure:
+                if release.measure:
                     magnitude[p, s, tile * THREADS + lane] = added
             for q in range(EACH):
-                finish(
-                    values[q],
-                    z_,
-                    w_,
-                    dual_,
-                    sent_,
-                    partial_,
-                    q,
-                    rho,
-                    rho_dual,
-                    rho_message,
-                    strength,
-                    share,
-                    numbers,
-                )
+                finish(values[q], Iterates(z_, w_, dual_, sent_, partial_), q, weights, numbers)
             for q in range(EACH):
                 if start + q * THREADS < size:
                     j = uint64(first_of_all + start + q * THREADS)
-                    z[j] = z_[q]
+                    models.z[j] = z_[q]
                     if dual_changes:
-                        dual[j] = dual_[q]
+                        models.dual[j] = dual_[q]
                     if several:
-                        sent[j] = sent_[q]
+                        models.sent[j] = sent_[q]
         for q in range(EACH):
             if start + q * THREADS < size:
-                partial[uint64((group * seeds + s) * size + start + q * THREADS)] = partial_[q]
+                j = uint64((group * seeds + s) * size + start + q * THREADS)
+                models.partial[j] = partial_[q]
 
     return update
 
@@ -170,35 +147,28 @@ class OnDevice(Strategy):
     def __init__(self) -> None:
         self._keys: tuple[Array, Array] | None = None
 
-    def update(
-        self,
-        fused: Pass,
-        sub: Subproblem,
-        gradient: Gradient,
-        draw: Draw | None,
-        schedule: Mapping[str, Array | float],
-        strength: float,
-        share: float,
-    ) -> None:
+    def update(self, update: LocalUpdate) -> None:
         """Update the models of all agents in place, see `Strategy.update`."""
-        xp, z = cupy(), sub.z
-        (P, S), size, like = z.shape[:2], math.prod(z.shape[2:]), z.dtype.type
+        xp, fused, sub, gradient = cupy(), update.fused, update.sub, update.gradient
+        assert gradient is not None
+        z = sub.z
+        (P, S), size = z.shape[:2], math.prod(z.shape[2:])
         tiles, groups = -(-size // TILE), min(P, _GROUPS)
-        noise = draw or Drawn.nothing((P, S))
-        numbers = [np.broadcast_to(each, (P, S)) for each in step_numbers(fused, schedule)]
+        noise = update.draw or Drawn.nothing((P, S))
+        t, number = noise.place.tolist()
+        numbers = [np.broadcast_to(each, (P, S)) for each in step_numbers(update)]
         given = xp.asarray(np.stack([noise.scale, noise.grid, *numbers]))
         magnitude = xp.zeros((P, S, tiles * THREADS if noise.measure else 1))
         partial = xp.empty((groups, S, size), z.dtype)
         entries, w = map(xp.ascontiguousarray, (gradient.entries, sub.w))
         _compiled(fused, z.dtype.name)[(tiles, S, groups), THREADS](
-            *map(flat, (entries, z, w, sub.dual, sub.sent, partial)),
+            flat(entries),
+            Iterates(*map(flat, (z, w, sub.dual, sub.sent, partial))),
             size,
-            *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
+            weights(update),
             view(given),
-            noise.law,
             view(self._on_device(noise.keys)),
-            *noise.place.tolist(),
-            noise.measure,
+            Release(noise.law, t, number, noise.measure),
             view(magnitude),
         )
         if fused.updates in ("only", "last"):

@@ -15,7 +15,7 @@ from admmbench.base.kernel import (
     source,
 )
 from admmbench.base.linearized import _noise, proximal_step, trust_region_step
-from admmbench.base.types import Pass, Strategy, Subproblem
+from admmbench.base.types import LocalUpdate, Pass, Strategy, Subproblem
 from admmbench.privacy import Noise, Privacy, samplers
 from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES
@@ -78,8 +78,8 @@ class Uncompiled(Compiled):
 class Plain(Strategy):
     """A block is one entry."""
 
-    def update(self, fused, sub, gradient, *rest):
-        in_plain_arrays(fused, sub, lambda: gradient.value, *rest)
+    def update(self, update):
+        in_plain_arrays(update, lambda: update.gradient.value)
 
 
 WAYS = {"compiled": COMPILED, "uncompiled": Uncompiled(), "plain": Plain()}
@@ -137,7 +137,7 @@ def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, or
 
     fused = Pass(equation, penalty, at, noise, updates, order)
     given = Gradient(gradient, None), draw()[0] if noise else None, {name: numbers}
-    WAYS[way].update(fused, sub, *given, strength, share)
+    WAYS[way].update(LocalUpdate(fused, sub, *given, strength, share))
     close = {"rtol": 1e-12, "atol": 1e-13}
     np.testing.assert_allclose(sub.z, new, **close)
     np.testing.assert_allclose(sub.dual, dual, **close)
@@ -146,7 +146,7 @@ def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, or
 
 
 def update(fused, sub, gradient, noise, schedule, strength=0.3, way="compiled"):
-    WAYS[way].update(fused, sub, gradient, noise, schedule, strength, 1.0)
+    WAYS[way].update(LocalUpdate(fused, sub, gradient, noise, schedule, strength, 1.0))
 
 
 @pytest.mark.parametrize("place", ["gradient", "solution"])
@@ -241,7 +241,7 @@ def test_uncompiled_in_single_precision_each_bit_is_the_compiled_one(place, upda
         sub, gradient, numbers = block("float32", updates)
         given = Gradient(gradient.astype("float64") / 3, None), draw()[0] if place else None
         schedule = {"inverse_eta": numbers}
-        WAYS[way].update(fused, sub, *given, schedule, 0.3, 1 / 4)
+        WAYS[way].update(LocalUpdate(fused, sub, *given, schedule, 0.3, 1 / 4))
         found[way] = [sub.z, sub.dual, sub.sent, sub.partial]
     for one, other in zip(*found.values(), strict=True):
         assert one.dtype == "float32"

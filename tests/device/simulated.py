@@ -201,11 +201,12 @@ def main() -> None:
             np.testing.assert_allclose(gpu.sensitivity.l1, cpu.sensitivity.l1)
             np.testing.assert_allclose(*losses)
     # No zero has the sign of the value: some entries below 0 are 0 once they have their noise.
-    room, key = [np.empty(noise.EACH, kind) for kind in (np.uint64, np.float64)], np.array([1, 2])
+    room = noise.Room(np.empty(noise.EACH, np.uint64), np.empty(noise.EACH))
     for law, dtype in itertools.product((0, 1), (np.float32, np.float64)):
         found = np.full((100, noise.EACH), -1e-9, dtype)
         for lane, values in enumerate(found):
-            noise.perturb(values, law, key, 1, 0, 0, lane, 0.5, 0.25, *room, noise.TILE)
+            release, thread = noise.Release(law, 1, 0, False), noise.Thread(0, lane, noise.TILE)
+            noise.perturb(values, release, np.array([1, 2]), thread, 0.5, 0.25, room)
         assert (found == 0).any()
         assert not np.signbit(found[found == 0]).any()
     # Models cost more to copy than products of 13 records.

@@ -122,7 +122,7 @@ def test_random_words_are_the_same_bits_and_noise_agrees_to_4_ulp(law, fine):
     import cupy
     from numba import cuda, float64, uint64
 
-    from admmbench_cuda.noise import EACH, THREADS, TILE, perturb
+    from admmbench_cuda.noise import EACH, THREADS, TILE, Release, Room, Thread, perturb
 
     @cuda.jit
     def draw(key, place, grid, words_out, out):
@@ -130,8 +130,9 @@ def test_random_words_are_the_same_bits_and_noise_agrees_to_4_ulp(law, fine):
         noise, values = cuda.local.array(EACH, float64), cuda.local.array(EACH, float64)
         for q in range(EACH):
             values[q] = 0.0
-        tile, lane = cuda.blockIdx.x, cuda.threadIdx.x
-        perturb(values, law, key, place[0], place[1], tile, lane, 1.0, grid, words, noise, TILE)
+        release = Release(law, place[0], place[1], False)
+        thread = Thread(cuda.blockIdx.x, cuda.threadIdx.x, TILE)
+        perturb(values, release, key, thread, 1.0, grid, Room(words, noise))
         for q in range(EACH):
             at = cuda.blockIdx.x * TILE + q * THREADS + cuda.threadIdx.x
             words_out[at], out[at] = words[q], noise[q]

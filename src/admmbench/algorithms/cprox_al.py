@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from admmbench.base.algorithm import parameters
-from admmbench.base.constrained import AugmentedLagrangian, ProximalAL, end_seeds, start_fields
+from admmbench.base.constrained import (
+    AugmentedLagrangian,
+    Ending,
+    ProximalAL,
+    end_seeds,
+    start_fields,
+)
+from admmbench.base.observers import Observer
 from admmbench.base.outcomes import Outcome
-from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
+from admmbench.problems.base import Problem
+from admmbench.theorems.he2023 import OuterLoop
 
 # Most iterations of L-BFGS for a subproblem.
 _MOST_ITERATIONS = 100_000
@@ -26,9 +37,13 @@ class CProxAL(ProximalAL[Ending]):
     needs = ("smooth penalty",)
     gradients = 60.0  # about so many in the iterations of L-BFGS
 
+    def observers(self, problem: Problem) -> Sequence[Observer]:
+        """Measure what the theorems say of the outer loop, if it is asked for."""
+        return [OuterLoop(self)] if self.theorems else []
+
     def init(self, federation: ConstrainedFederation) -> Ending:
         """Start at ``w^0 = (start, ..., start)`` and ``mu^0 = 0``."""
-        return self.begin(Ending(**start_fields(federation, self.start)), federation)
+        return Ending(**start_fields(federation, self.start))
 
     def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
         """Solve (6) from ``w^k`` to ``tau_k``, update multipliers, and test (8)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,12 +12,32 @@ from pydantic import Field
 from admmbench.base.algorithm import parameters
 from admmbench.base.averages import AVERAGES, Average, objective
 from admmbench.base.linearized import Schedule
+from admmbench.base.observers import Observer
 from admmbench.base.output_perturbation import OutputPerturbation
 from admmbench.base.rho import HUANG2019_RHO, Rho
-from admmbench.base.theorems_huang2019 import THEOREMS
 from admmbench.base.types import UNIT_OF_LOSS, Array, ConsensusState, RowFederation, Subproblem
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need, require
+from admmbench.theorems.huang2019 import THEOREMS
+
+
+class PlottedMeans(Average):
+    """What section VI plots of the mean models, averaged to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for theorem 4."""
+
+    long_name = "augmented objective of the averaged models"
+    variables = {"augmented_objective": (UNIT_OF_LOSS, long_name)}
+
+    def __init__(self, method: DPADMM, before: bool) -> None:
+        super().__init__(method)
+        self.before = before
+
+    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:
+        """Measure ``sum_i (f_i(w_i) + rho ||w_i - w||)``."""
+        dtype, rho = federation.problem.dtype, self.method.rho(t, federation.privacy.epsilon)
+        w, z = ((total / t).astype(dtype) for total in (self.memory.w, self.memory.z))
+        gaps = np.linalg.norm((z - w).astype(np.float64), axis=(2, 3))
+        total = objective(z, federation) + rho * gaps
+        return {"augmented_objective": total.sum(axis=0)}
 
 
 @parameters
@@ -49,17 +69,6 @@ class DPADMM(OutputPerturbation):
         """c1 bounds gradients."""
         return ("bounded slope",)
 
-    @property
-    def variables(self) -> Mapping[str, tuple[str, str]]:
-        """What the paper plots, and what a theorem says."""
-        long_name = "augmented objective of the averaged models"
-        return {"augmented_objective": (UNIT_OF_LOSS, long_name), **super().variables}
-
-    @property
-    def evaluated(self) -> Collection[str]:
-        """What the paper plots is made of the records as well."""
-        return {"augmented_objective", *super().evaluated}
-
     def check(self, problem: Problem, agents: int) -> None:
         """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 does not have."""
         super().check(problem, agents)
@@ -82,9 +91,10 @@ class DPADMM(OutputPerturbation):
     def _own(self, problem: Problem) -> str:
         return "theorem4" if self._smooth(problem) else "theorem3"
 
-    def averaged(self, problem: Problem) -> Average:
-        """Average as section V does: to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for theorem 4."""
-        return self.averages[self.average or self._own(problem)]
+    def observers(self, problem: Problem) -> Sequence[Observer]:
+        """Measure what the paper plots, and the means that are asked for."""
+        means = self.averages[self.average or self._own(problem)]
+        return [PlottedMeans(self, before=means.before), *super().observers(problem)]
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return ``1 / eta_i^t`` of (29) or (34)."""
@@ -102,12 +112,3 @@ class DPADMM(OutputPerturbation):
         slope = f.weight * c1 + c2
         inverse: Array = np.sqrt(2 * sub.t * (slope**2 + noise)) / self.norm_of_optimum(size)
         return inverse / self.a
-
-    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
-        """Measure ``sum_i (f_i(w_i) + rho ||w_i - w||)`` of the averaged models (section VI)."""
-        assert state.sums is not None
-        dtype, rho = federation.problem.dtype, self.rho(t, federation.privacy.epsilon)
-        w, z = ((total / t).astype(dtype) for total in (state.sums.w, state.sums.z))
-        gaps = np.linalg.norm((z - w).astype(np.float64), axis=(2, 3))
-        total = objective(z, federation) + rho * gaps
-        return {"augmented_objective": total.sum(axis=0), **super().measure(t, state, federation)}

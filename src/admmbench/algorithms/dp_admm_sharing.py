@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import parameters
-from admmbench.base.sharing import Sharing
-from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Guarantee, SharingState
+from admmbench.base.sharing import Sharing, SharingState
+from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Guarantee
 from admmbench.privacy import Cost, Gaussian, Privacy, Release, on_grid
 from admmbench.problems.columns import BoundColumns
 from admmbench.sensitivity import Sensitivity

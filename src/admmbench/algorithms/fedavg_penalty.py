@@ -11,10 +11,11 @@ from admmbench.base.algorithm import parameters
 from admmbench.base.constrained import (
     AugmentedLagrangian,
     ConstrainedMethod,
+    Ending,
     start_fields,
     update_multipliers,
 )
-from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
 
 
 @parameters

@@ -9,10 +9,10 @@ from admmbench.base.algorithm import parameters
 from admmbench.base.averages import AVERAGES
 from admmbench.base.inexact import ObjectivePerturbation
 from admmbench.base.linearized import Schedule, proximal_step
-from admmbench.base.theorems_ryu2022 import THEOREMS
 from admmbench.base.types import Subproblem
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need
+from admmbench.theorems.ryu2022 import THEOREMS
 
 
 @parameters

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import parameters
-from admmbench.base.constrained import ConstrainedMethod, start_fields, update_multipliers
-from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
+from admmbench.base.constrained import ConstrainedMethod, Ending, start_fields, update_multipliers
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
 
 
 @parameters

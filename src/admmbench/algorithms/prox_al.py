@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.base import theorems_he2023 as he2023
 from admmbench.base.algorithm import parameters
-from admmbench.base.constrained import AugmentedLagrangian, ProximalAL, end_seeds, start_fields
+from admmbench.base.constrained import (
+    AugmentedLagrangian,
+    Ending,
+    ProximalAL,
+    end_seeds,
+    start_fields,
+)
+from admmbench.base.observers import Observer
 from admmbench.base.outcomes import Outcome
-from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Ending, Messages
+from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
+from admmbench.problems.base import Problem
 from admmbench.problems.constraints import Quadratics
 from admmbench.problems.newton import minimize, minimize_beside_l1
+from admmbench.theorems.he2023 import InnerLoop
 
 # Subproblems are not solved to less than this part of tau_k. (18) multiplies the remaining error by the curvature of
 # beta ||c||^2 / 2, so this part must be small.
@@ -24,7 +32,7 @@ _PART_OF_TAU = 1e-6
 
 @dataclass
 class ProxALState(Ending):
-    """It is the state of both loops."""
+    """State of both loops."""
 
     centre: Array
     """w^k, from which the outer iteration started, shape (S, d)."""
@@ -73,7 +81,6 @@ class ProxAL(ProximalAL[ProxALState]):
             inner=np.zeros(problem.n_seeds, np.int64),
             **common,
         )
-        self.begin(state, federation)
         self.begin_inner(state, federation, state.ended == 0)
         return state
 
@@ -105,8 +112,8 @@ class ProxAL(ProximalAL[ProxALState]):
         state.inner[live] += 1
         state.total[live] += 1
         state.sent[live] += n * (2 * w.shape[1] + 1)
-        if state.course is not None:
-            he2023.iterate(self, state, federation, live)
+        for observer in federation.observers:
+            observer.after_iteration(state, federation)
         solved = live & (eps + residuals.sum(axis=0) <= tau)  # (19)
         if solved.any():
             self.end_outer(state, federation, state.centre, done=solved, solved=solved)
@@ -164,23 +171,11 @@ class ProxAL(ProximalAL[ProxALState]):
 
         federation.each(begin)
         state.inner[which] = 0
-        if state.course is not None:
-            he2023.begin_subproblem(self, state, federation, which)
         state.sent[which] += state.u.shape[0] * state.u.shape[2]  # u~_i of the start
 
-    @property
-    def variables(self) -> Mapping[str, tuple[str, str]]:
-        """Those of the outer loop, and of theorems on Algorithm 2 that are asked for."""
-        return {**super().variables, **(he2023.INNER if self.theorems else {})}
-
-    def measure(
-        self, t: int, state: ProxALState, federation: ConstrainedFederation
-    ) -> dict[str, Array]:
-        """Measure the `variables`."""
-        found = super().measure(t, state, federation)
-        if state.course is None:
-            return found
-        return {**found, **he2023.inner_sides(self, state.course, federation)}
+    def observers(self, problem: Problem) -> Sequence[Observer]:
+        """Measure what the theorems say of both loops, if it is asked for."""
+        return [InnerLoop(self)] if self.theorems else []
 
     def violation(self, state: ProxALState, federation: ConstrainedFederation) -> Array:
         """Measure ``sum_i ||w - u_i||_1``, shape (S,)."""

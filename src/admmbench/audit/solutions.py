@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from admmbench.audit.tapes import Curved, Taped, TapedNoise
 from admmbench.base.kernel import in_plain_arrays
-from admmbench.base.types import Array, Pass, Strategy, Subproblem, factors, norms
-from admmbench.privacy import Draw, Noise
-from admmbench.problems.base import Gradient
+from admmbench.base.types import Array, LocalUpdate, Strategy, Subproblem, factors, norms
+from admmbench.privacy import Noise
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.rows import Objective
 
@@ -36,11 +34,11 @@ class OnTape(Strategy):
     Solutions are put on tape as well, where their noise is in the subproblem.
     """
 
-    def update(
-        self, fused: Pass, sub: Subproblem, gradient: Gradient, draw: Draw | None, *rest: Any
-    ) -> None:
+    def update(self, update: LocalUpdate) -> None:
         """Update the models of a block as `Strategy.update` does, but in plain arrays."""
-        in_plain_arrays(fused, sub, lambda: gradient.value, draw, *rest)
+        gradient = update.gradient
+        assert gradient is not None
+        in_plain_arrays(update, lambda: gradient.value)
 
     def released(self, sub: Subproblem, solution: Array) -> Array:
         """Put a solution on tape, if it is one; returns what is released."""

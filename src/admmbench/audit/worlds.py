@@ -16,7 +16,7 @@ from admmbench.audit.tapes import Tape, Taped, TapedNoise, sent_by_one, sums
 from admmbench.base.types import Array, Block, Federation, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.context import Context
-from admmbench.engine.rounds import assemble, do_round
+from admmbench.engine.rounds import assemble, do_round, start
 from admmbench.engine.threads import Workers
 from admmbench.partition import Split
 from admmbench.privacy import Sampler
@@ -84,7 +84,7 @@ class Run:
         pairs = zip(blocks, self._noise, strict=True)
         blocks = [replace(block, noise=own) for block, own in pairs]
         self.federation: Federation[Any, Any] = replace(federation, blocks=blocks)
-        self.state = self.method.init(self.federation)
+        self.state = start(self.method, self.federation)
         self.forget()
 
     def forget(self) -> None:

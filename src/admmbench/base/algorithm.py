@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.base.observers import Observer
 from admmbench.base.types import Array, Guarantee, Messages
 from admmbench.privacy import Cost, Privacy, Release
 from admmbench.problems.base import Problem, State
@@ -224,6 +225,10 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     def gradients(self) -> float:
         """Count the gradients of every record in a round approximately, for the forecast."""
         return self.updates * self.sampling
+
+    def observers(self, problem: Problem) -> Sequence[Observer]:
+        """Make what measures a run beside it, as the parameters ask for."""
+        return ()
 
     @abstractmethod
     def init(self, federation: FederationT) -> StateT:

@@ -1,45 +1,48 @@
-"""Means of models over rounds: theorems speak of them, and they are kept where they are asked for."""
+"""Means of models over rounds: theorems speak of them, and they are measured where they are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from admmbench.base.observers import Observer
 from admmbench.base.types import (
     UNIT_OF_LOSS,
     Array,
     ConsensusState,
-    Messages,
     RowBlock,
     RowFederation,
     norms,
 )
-from admmbench.problems.base import Problem
-
-Variables = Mapping[str, tuple[str, str]]
 
 
-class Average:
-    """Local models are averaged as they are after each local update, as in (18) of ryu2022.
+@dataclass
+class Sums:
+    """Weighted sums of models over rounds, in double precision."""
+
+    w: Array
+    """Of the global model, shape (S, K, J)."""
+    z: Array
+    """Of the local ones, shape (P, S, K, J)."""
+
+
+class Average(Observer):
+    """Means of the global model and of local models as they are after each local update, as in (18) of ryu2022.
 
     Attributes
     ----------
     before
-        Whether they are averaged as they are before it instead. The global model is that of the round.
-    variables
-        What is measured, as `Algorithm.variables`.
-    evaluated
-        As `Algorithm.evaluated`.
+        Whether local models are averaged as they are before each update instead.
     """
 
-    before: ClassVar[bool] = False
-    variables: ClassVar[Variables] = {
+    before: bool = False
+    variables = {
         "averaged_objective": (UNIT_OF_LOSS, "sum of the objectives at the agents' mean models"),
         "averaged_gap": ("1", "distance of the mean models from the mean global model"),
     }
-    evaluated: ClassVar[Collection[str]] = ("averaged_objective",)
+    memory: Sums
 
     def weight(self, t: int) -> int:
         """Weight of round t in averages, over the sum of weights."""
@@ -49,55 +52,39 @@ class Average:
         """Sum of the weights of T rounds."""
         return T
 
-    def check(self, method: Any, problem: Problem) -> None:
-        """Raise a ValueError if a method or a problem is not what is averaged."""
+    def begin(self, state: ConsensusState, federation: RowFederation) -> None:
+        """Start the sums at zero."""
+        self.memory = Sums(np.zeros(state.w.shape), np.zeros(state.z.shape))
 
-    def start(
-        self, method: Any, state: ConsensusState, federation: RowFederation
-    ) -> ConsensusState:
-        """Return the state before the first round, with what is needed besides the sums."""
-        return state
+    def before_round(self, t: int, state: ConsensusState, federation: RowFederation) -> None:
+        """Add the models before the round's first update."""
+        if self.before:
+            self.memory.z += self.weight(t) / self.method.updates * state.iterates
 
-    def round(
-        self, t: int, method: Any, state: ConsensusState, federation: RowFederation
-    ) -> Messages:
-        """Do a round, and add its models to the sums."""
-        sums, weight, E = state.sums, self.weight(t), method.updates
-        assert sums is not None
-        if self.before:  # the mean of all iterates but the last, with the one before them
-            sums.z += weight / E * state.iterates
-        sent = self.exchange(t, method, state, federation)
+    def after_round(self, t: int, state: ConsensusState, federation: RowFederation) -> None:
+        """Add the models of the round."""
+        sums, weight, E = self.memory, self.weight(t), self.method.updates
         sums.w += weight * state.w
         if not self.before:
             sums.z += weight * state.z
-        elif E > 1:
+        elif E > 1:  # the mean of all iterates but the last, beside the one before them
             sums.z += weight * (state.z - state.iterates / E)
-        return sent
 
-    def exchange(
-        self, t: int, method: Any, state: ConsensusState, federation: RowFederation
-    ) -> Messages:
-        """Do a round."""
-        return method.exchange(t, state, federation)
-
-    def means(self, t: int, state: ConsensusState) -> tuple[Array, Array]:
+    def means(self, t: int) -> tuple[Array, Array]:
         """Return means of local models, and the norms of their distances from that of the global ones, (P, S)."""
-        assert state.sums is not None
-        w, z = (each / self.total(t) for each in (state.sums.w, state.sums.z))
+        w, z = (each / self.total(t) for each in (self.memory.w, self.memory.z))
         return z, norms(w - z)
 
-    def measure(
-        self, t: int, method: Any, state: ConsensusState, federation: RowFederation
-    ) -> dict[str, Array]:
-        """Return the `variables` after round t, each of shape (S,)."""
-        z, apart = self.means(t, state)
+    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:
+        """Return what the means are worth after round t."""
+        z, apart = self.means(t)
         own = objective(z.astype(federation.problem.dtype), federation)
         gap = np.sqrt((apart**2).sum(axis=0))
         return {"averaged_objective": own.sum(axis=0), "averaged_gap": gap}
 
 
 class Before(Average):
-    """Local models are averaged as they are before each local update, as in (21) of ryu2022."""
+    """Means of local models as they are before each local update, as in (21) of ryu2022."""
 
     before = True
 
@@ -114,4 +101,4 @@ def objective(z: Array, federation: RowFederation) -> Array:
     return np.concatenate(federation.each(of_block))
 
 
-AVERAGES: Mapping[str, Average] = {"before": Before(), "after": Average()}
+AVERAGES: Mapping[str, type[Average]] = {"before": Before, "after": Average}

@@ -10,7 +10,7 @@ agents do.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,17 +19,19 @@ from pydantic import Field
 from admmbench.base.algorithm import Algorithm, parameters
 from admmbench.base.averages import AVERAGES, Average
 from admmbench.base.kernel import in_plain_arrays
+from admmbench.base.observers import Observer
 from admmbench.base.rho import Rho, RhoSchedule
 from admmbench.base.types import (
     Array,
     ConsensusState,
+    LocalUpdate,
     Messages,
     Models,
+    Order,
     Pass,
     RowBlock,
     RowFederation,
     Subproblem,
-    Sums,
     positions,
 )
 from admmbench.privacy import Cost, Privacy, Release
@@ -37,14 +39,6 @@ from admmbench.problems.base import Problem, on_host
 from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
-
-Order = Literal["server", "agents"]
-# Rounding errors of some operations in double precision, as a part of a model.
-_ROUNDING = 2.0**-50
-ALLOWED = 2.0**-10
-"""What part of a bound rounding errors may be."""
-# Above this bound only models beyond all use have such errors.
-_SMALL = 1e-6
 
 
 @parameters
@@ -196,9 +190,7 @@ class Consensus(OverRows):
     order: ClassVar[Order]
     # What plug-ins of before state; it has no effect.
     mean_over: ClassVar[str]
-    averages: ClassVar[Mapping[str, Average]] = AVERAGES
-    # Of a run that a theorem is measured of: constants and sums made of the records.
-    private_state = ("course",)
+    averages: ClassVar[Mapping[str, type[Average]]] = AVERAGES
     keeps_feasible = True
 
     rho: Rho = Field(default_factory=RhoSchedule)
@@ -216,10 +208,6 @@ class Consensus(OverRows):
             )
             warnings.warn(text, FutureWarning, stacklevel=3)
 
-    def averaged(self, problem: Problem) -> Average | None:
-        """Return the means that are kept: those that are asked for."""
-        return self.averages[self.average] if self.average else None
-
     @property
     def state_copies(self) -> int:  # type: ignore[override]
         """Means need one more, in double precision."""
@@ -230,41 +218,21 @@ class Consensus(OverRows):
         super().check(problem, agents)
         if self.average:
             one_of(f"average of {type(self).__name__}", self.average, self.averages)
-            self.averages[self.average].check(self, problem)
+        for observer in self.observers(problem):
+            observer.check(problem)
 
-    @property
-    def variables(self) -> Mapping[str, tuple[str, str]]:
-        """What is measured of means that are asked for."""
-        return self.averages[self.average].variables if self.average else {}
-
-    @property
-    def evaluated(self) -> Collection[str]:
-        """Those of them that are made of the records."""
-        return self.averages[self.average].evaluated if self.average else ()
+    def observers(self, problem: Problem) -> Sequence[Observer]:
+        """Return the means that are asked for."""
+        return [self.averages[self.average](self)] if self.average else []
 
     def init(self, federation: RowFederation) -> ConsensusState:
         """All variables start at zero."""
         start = OverRows.init(self, federation)
         chain = None if self.updates == 1 else start.z.copy()
-        zero, average = np.zeros_like(start.z), self.averaged(federation.problem.problem)
-        state = ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
-        if average:
-            state.sums = Sums(np.zeros(state.w.shape), np.zeros(state.z.shape))
-        return average.start(self, state, federation) if average and self.average else state
+        zero = np.zeros_like(start.z)
+        return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
 
     def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """Do a round, and keep the means that are asked for."""
-        if average := self.averaged(federation.problem.problem):
-            return average.round(t, self, state, federation)
-        return self.exchange(t, state, federation)
-
-    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
-        """Measure the means that are asked for."""
-        if not self.average:
-            return {}
-        return self.averages[self.average].measure(t, self, state, federation)
-
-    def exchange(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:
         """Run server and agents, in their order.
 
         An agent updates its dual variables in the same pass as its models. If the agents begin a round, this is the
@@ -317,10 +285,5 @@ class Consensus(OverRows):
         ``sub.partial``.
         """
         for which in positions(self.updates):
-            fused = Pass(updates=which, order=self.order)
-            in_plain_arrays(
-                fused,
-                sub,
-                lambda: sub.strategy.released(sub, self.update(sub)),
-                share=1 / self.updates,
-            )
+            update = LocalUpdate(Pass(updates=which, order=self.order), sub, share=1 / self.updates)
+            in_plain_arrays(update, lambda: sub.strategy.released(sub, self.update(sub)))

@@ -10,13 +10,38 @@ from typing import Annotated, Any, Generic, TypeVar
 import numpy as np
 from pydantic import Field
 
-from admmbench.base import theorems_he2023 as he2023
 from admmbench.base.algorithm import Algorithm, parameters
 from admmbench.base.outcomes import Outcome
-from admmbench.base.types import Array, ConstrainedFederation, Ending
+from admmbench.base.types import Array, ConstrainedFederation
 from admmbench.problems.constrained import BoundConstrained
 from admmbench.problems.constraints import Functions, Quadratics
 from admmbench.problems.newton import descent, matvec
+
+
+@dataclass
+class Ending:
+    """State of a method that may end before the last round, for S seeds, n agents and d variables."""
+
+    model: Array
+    """w, shape (S, d)."""
+    mu: Array
+    """Multipliers of the agents' constraints, shape (n, S, m)."""
+    mu_server: Array
+    """Multipliers of the server's constraints, shape (1, S, m_0)."""
+    outer: Array
+    """k, outer iterations done, shape (S,)."""
+    total: Array
+    """Iterations of an inner loop, all outer iterations together, shape (S,)."""
+    sent: Array
+    """Numbers sent, shape (S,)."""
+    ended: Array
+    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+
+    @property
+    def w(self) -> Array:
+        """Return the global model, shape (S, 1, d)."""
+        return self.model[:, None]
+
 
 StateT = TypeVar("StateT", bound=Ending)
 
@@ -265,24 +290,14 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
 
     @property
     def variables(self) -> Mapping[str, tuple[str, str]]:
-        """What all measure, iterations of the inner loop, and theorems that are asked for."""
+        """What all measure, and iterations of the inner loop."""
         long_name = "iterations of the inner loop, all outer iterations together"
-        asked = he2023.OUTER if self.theorems else {}
-        return {**super().variables, "inner_iterations": ("1", long_name), **asked}
-
-    def begin(self, state: StateT, federation: ConstrainedFederation) -> StateT:
-        """Return the state before the first round, with what theorems need."""
-        if self.theorems:
-            state.course = he2023.start(self, state, federation)
-        return state
+        return {**super().variables, "inner_iterations": ("1", long_name)}
 
     def measure(self, t: int, state: StateT, federation: ConstrainedFederation) -> dict[str, Array]:
         """Measure the `variables`."""
         found = super().measure(t, state, federation)
-        found["inner_iterations"] = state.total.astype(float)
-        if state.course is None:
-            return found
-        return {**found, **he2023.outer_sides(self, state.course)}
+        return {**found, "inner_iterations": state.total.astype(float)}
 
     def tau(self, state: StateT) -> Array:
         """Return ``tau_k`` of each seed, shape (S,)."""
@@ -314,8 +329,5 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         step = np.abs(state.model - centre).max(axis=1)
         still = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
         state.outer[done] += 1
-        if (course := state.course) is not None:
-            away = np.linalg.norm(state.model - course.w, axis=1)
-            course.farthest = np.where(done, np.maximum(course.farthest, away), course.farthest)
         end_seeds(Outcome.CONVERGED, solved & still, state)  # (8)
         end_seeds(Outcome.INFEASIBLE, done & (out_of_reach(state, federation) > self.reach), state)

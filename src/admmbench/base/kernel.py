@@ -11,20 +11,19 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
 
 from admmbench import compiled
-from admmbench.base.types import Array, Pass, Step, Strategy, Subproblem, factors
-from admmbench.privacy import Draw, samplers
+from admmbench.base.types import Array, LocalUpdate, Pass, Step, Strategy, factors
+from admmbench.privacy import samplers
+from admmbench.privacy.samplers import Drawn, Room
 from admmbench.problems import used_columns
-from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES
 
 Entry = TypeVar("Entry", float, Array)
@@ -43,6 +42,7 @@ import math
 
 import numba
 import numpy as np
+from admmbench.base.kernel import Iterates
 from admmbench.compiled import njit
 from admmbench.privacy.samplers import TILE, perturb
 from admmbench.problems.used_columns import take_tile
@@ -85,31 +85,24 @@ def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
     return dual + rho * (w - z)
 
 
-class Drawn(NamedTuple):
-    """What is added to a block: the attributes of a `Draw`."""
+class Iterates(NamedTuple):
+    """Arrays that an update reads and writes, see `Subproblem`: models of a block, and what all agents share."""
 
-    law: int
-    keys: Array
-    place: Array
-    scale: Array
-    grid: Array
-    measure: bool
-    magnitude: Array
-
-    @classmethod
-    def nothing(cls, shape: tuple[int, ...]) -> Self:
-        """Return what stands for no noise, for agents and seeds, shape (B, S)."""
-        none = np.zeros(shape)
-        keys, place = np.zeros((*shape, 2), np.uint32), np.zeros(2, int)
-        return cls(0, keys, place, none, none, measure=False, magnitude=none)
+    z: Array
+    w: Array
+    dual: Array
+    sent: Array
+    partial: Array
 
 
-class Room(NamedTuple):
-    """Room for a tile, a number of entries that a core's cache holds; and for the random words and the noise of it."""
+class Weights(NamedTuple):
+    """Numbers that are the same for all entries of an update, see `Subproblem` and `LocalUpdate`."""
 
-    tile: Any
-    words: Array
-    noise: Array
+    rho: float
+    rho_dual: float
+    rho_message: float
+    strength: float
+    share: float
 
 
 def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bool) -> Step:
@@ -126,10 +119,10 @@ def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bo
     """
 
     def solve(
-        known: Any, z: Any, w: Any, dual: Any, rho: float, strength: float, numbers: tuple[Any, ...]
+        known: Any, z: Any, w: Any, dual: Any, weights: Weights, numbers: tuple[Any, ...]
     ) -> Any:
-        slope = known + strength * penalty_gradient(w if at_global else z)
-        return step(slope, z, w, dual, rho, *numbers)
+        slope = known + weights.strength * penalty_gradient(w if at_global else z)
+        return step(slope, z, w, dual, weights.rho, *numbers)
 
     return solve
 
@@ -146,35 +139,23 @@ def make_finish(
     """Make what is done with an entry once it has its noise; the parameters are those of `make_update`."""
 
     def finish(
-        known: Any,
-        z: Array,
-        w: Array,
-        dual: Array,
-        sent: Array,
-        partial: Array,
-        j: int,
-        rho: float,
-        rho_dual: float,
-        rho_message: float,
-        strength: float,
-        share: float,
-        given: tuple[Any, ...],
+        known: Any, of: Iterates, j: int, weights: Weights, numbers: tuple[Any, ...]
     ) -> None:
         # What noise is added to may be in double precision; all else is as the models are.
         new = number(known)
         if not (solved or noise_on_solution):
-            new = solve(new, z[j], w[j], dual[j], rho, strength, given)
-        z[j] = new
+            new = solve(new, of.z[j], of.w[j], of.dual[j], weights, numbers)
+        of.z[j] = new
         if not last:
             # What was sent last is not needed any more.
-            sent[j] = new if first else sent[j] + new
+            of.sent[j] = new if first else of.sent[j] + new
         else:
             if not first:
-                new = (sent[j] + new) * share
-                sent[j] = new
+                new = (of.sent[j] + new) * weights.share
+                of.sent[j] = new
             if not agents_begin:
-                dual[j] = dual_ascent(dual[j], rho_dual, w[j], new)
-            partial[j] += message(new, dual[j], rho_message)
+                of.dual[j] = dual_ascent(of.dual[j], weights.rho_dual, of.w[j], new)
+            of.partial[j] += message(new, of.dual[j], weights.rho_message)
 
     return finish
 
@@ -218,73 +199,41 @@ def make_update(
     def update(
         gradient: Array,
         position: Array,
-        z: Array,
-        w: Array,
-        dual: Array,
-        sent: Array,
-        partial: Array,
-        rho: float,
-        rho_dual: float,
-        rho_message: float,
-        strength: float,
-        share: float,
+        models: Iterates,
+        weights: Weights,
         numbers: tuple[Array, ...],
         draw: Drawn,
         room: Room,
+        tiles: Array,
     ) -> None:
-        agents, seeds, size = z.shape[:3]
-        most = len(room.tile)
+        agents, seeds, size = models.z.shape[:3]
+        most = len(tiles)
         if draw.measure:
             draw.magnitude[:] = 0
         for s in range(seeds):
             for start in range(0, size, most):
                 stop = min(start + most, size)
-                tile, part = room.tile[: stop - start], slice(start, stop)
+                tile, part = tiles[: stop - start], slice(start, stop)
                 # Each array is cut to the tile: the compiler makes vector instructions of plain indices. What all
                 # agents share stays in the cache meanwhile.
-                w_, partial_ = w[s, part], partial[s, part]
+                w, partial = models.w[s, part], models.partial[s, part]
                 for p in range(agents):
                     given = numbers_of(numbers, p, s)
-                    z_, dual_ = z[p, s, part], dual[p, s, part]
-                    sent_ = sent[p, s, part]
+                    z, dual = models.z[p, s, part], models.dual[p, s, part]
+                    sent = models.sent[p, s, part]
                     if agents_begin and first:
                         for j in range(len(tile)):
-                            dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], sent_[j])
+                            dual[j] = dual_ascent(dual[j], weights.rho_dual, w[j], sent[j])
                     take(gradient[p, s], position[p], start, tile)
                     if noise_on_solution:
                         for j in range(len(tile)):
-                            tile[j] = solve(tile[j], z_[j], w_[j], dual_[j], rho, strength, given)
+                            tile[j] = solve(tile[j], z[j], w[j], dual[j], weights, given)
                     if noise_on_gradient or noise_on_solution:
-                        added = perturb(
-                            tile,
-                            draw.law,
-                            draw.keys[p, s],
-                            draw.place,
-                            start // most,
-                            draw.scale[p, s],
-                            draw.grid[p, s],
-                            room.words,
-                            room.noise,
-                            draw.measure,
-                        )
+                        added = perturb(tile, draw, p, s, start // most, room)
                         if draw.measure:
                             draw.magnitude[p, s] += added
                     for j in range(len(tile)):
-                        finish(
-                            tile[j],
-                            z_,
-                            w_,
-                            dual_,
-                            sent_,
-                            partial_,
-                            j,
-                            rho,
-                            rho_dual,
-                            rho_message,
-                            strength,
-                            share,
-                            given,
-                        )
+                        finish(tile[j], Iterates(z, w, dual, sent, partial), j, weights, given)
 
     return update
 
@@ -336,54 +285,53 @@ def source(
     )
 
 
-def step_numbers(fused: Pass, schedule: Mapping[str, Array | float]) -> list[Array | float]:
+def step_numbers(update: LocalUpdate) -> list[Array | float]:
     """Return further arguments of the step, in its order."""
-    names = _arguments(fused.step)
+    step, schedule = update.fused.step, update.schedule
+    names = _arguments(step)
     if sorted(schedule) != sorted(names):
         raise ValueError(
-            f"schedule gives {', '.join(schedule) or 'nothing'}, the step {fused.step.__name__} takes "
+            f"schedule gives {', '.join(schedule) or 'nothing'}, the step {step.__name__} takes "
             f"{', '.join(names) or 'nothing'} besides gradient, z, w, dual and rho"
         )
     return [schedule[name] for name in names]
 
 
+def weights(update: LocalUpdate) -> Weights:
+    """Return the numbers of an update in the precision of its models."""
+    sub, like = update.sub, update.sub.z.dtype.type
+    return Weights(
+        *map(like, (sub.rho, sub.rho_dual, sub.rho_message, update.strength, update.share))
+    )
+
+
 class Compiled(Strategy):
     """Local updates by code that is compiled for the processor."""
 
-    def update(
-        self,
-        fused: Pass,
-        sub: Subproblem,
-        gradient: Gradient,
-        draw: Draw | None,
-        schedule: Mapping[str, Array | float],
-        strength: float,
-        share: float,
-    ) -> None:
+    def update(self, update: LocalUpdate) -> None:
         """Update the models of a block in place, see `Strategy.update`."""
-        z, like = sub.z, sub.z.dtype.type
-        leading = z.shape[:2]
-        nowhere = np.zeros((len(z), 0), np.uint32)
+        sub, draw, gradient = update.sub, update.draw, update.gradient
+        assert gradient is not None
+        leading, dtype, tile = sub.z.shape[:2], sub.z.dtype, samplers.TILE
         noise = Drawn.nothing(leading)
         if draw is not None:
             noise = Drawn(*(getattr(draw, name) for name in Drawn._fields))
-        entries = np.ascontiguousarray(gradient.entries)
-        tile = samplers.TILE
-        self.make(fused, z.dtype.name)(
+        entries, position = np.ascontiguousarray(gradient.entries), gradient.position
+        self.make(update.fused, dtype.name)(
             entries,
-            nowhere if gradient.position is None else gradient.position,
-            _flat(z, 2),
-            _flat(np.ascontiguousarray(sub.w), 1),
-            _flat(sub.dual, 2),
-            _flat(sub.sent, 2),
-            _flat(sub.partial, 1),
-            *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
-            tuple(
-                np.array(np.broadcast_to(each, leading), z.dtype)
-                for each in step_numbers(fused, schedule)
+            np.zeros((len(sub.z), 0), np.uint32) if position is None else position,
+            Iterates(
+                _flat(sub.z, 2),
+                _flat(np.ascontiguousarray(sub.w), 1),
+                _flat(sub.dual, 2),
+                _flat(sub.sent, 2),
+                _flat(sub.partial, 1),
             ),
+            weights(update),
+            tuple(np.array(np.broadcast_to(each, leading), dtype) for each in step_numbers(update)),
             noise,
-            Room(np.empty(tile, entries.dtype), np.empty(2 * tile, np.uint32), np.empty(tile)),
+            Room(np.empty(2 * tile, np.uint32), np.empty(tile)),
+            np.empty(tile, entries.dtype),
         )
         noise.magnitude[:] /= math.prod(sub.w.shape[1:])
 
@@ -395,43 +343,31 @@ class Compiled(Strategy):
 COMPILED = Compiled()
 
 
-def in_plain_arrays(
-    fused: Pass,
-    sub: Subproblem,
-    known: Callable[[], Array],
-    draw: Draw | None = None,
-    schedule: Mapping[str, Array | float] = MappingProxyType({}),
-    strength: float = 0.0,
-    share: float = 1.0,
-) -> None:
+def in_plain_arrays(update: LocalUpdate, known: Callable[[], Array]) -> None:
     """Update the models of a block as `Strategy.update` does, but in plain arrays: a block is one entry.
 
     Parameters
     ----------
-    fused, sub
-        See `Strategy.update`.
+    update
+        What is done.
     known
         Computes the gradient of the loss, or the solution of the subproblem where there is no step, in what the block
         is by then: if the agents begin a round, its dual variables are those of the round.
-    draw, schedule, strength, share
-        See `Strategy.update`.
     """
-    z, like, none = sub.z, sub.z.dtype.type, np.zeros((1, 1))
+    fused, sub, z, none = update.fused, update.sub, update.sub.z, np.zeros((1, 1))
 
     def take(gradient: Array, position: Array, start: int, tile: list[Array]) -> None:
         tile[0] = known()
 
     def perturb(tile: list[Array], *rest: Any) -> float:
-        tile[0] = tile[0] + draw
+        tile[0] = tile[0] + update.draw
         return 0.0
 
-    given = tuple(
-        factors(np.broadcast_to(each, z.shape[:2]), z) for each in step_numbers(fused, schedule)
-    )
+    given = tuple(factors(np.broadcast_to(each, z.shape[:2]), z) for each in step_numbers(update))
     partial = np.zeros_like(z)
     step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
     solve = make_solve(step, slope, fused.at == "global")
-    finish = make_finish(solve, like, **fused.flags(make_finish))
+    finish = make_finish(solve, z.dtype.type, **fused.flags(make_finish))
     make_update(
         solve,
         finish,
@@ -442,14 +378,18 @@ def in_plain_arrays(
     )(
         none,
         none,
-        z[None, None, None],
-        sub.w[None, None],
-        *(each[None, None, None] for each in (sub.dual, sub.sent)),
-        partial[None, None],
-        *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
+        Iterates(
+            z[None, None, None],
+            sub.w[None, None],
+            sub.dual[None, None, None],
+            sub.sent[None, None, None],
+            partial[None, None],
+        ),
+        weights(update),
         given,
         Drawn.nothing((1, 1)),
-        Room([None], none, none),
+        Room(none, none),
+        [None],
     )
     sub.partial[:] += partial.sum(axis=0)
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from admmbench.base.algorithm import parameters
 from admmbench.base.consensus import Consensus
-from admmbench.base.types import Array, Pass, Position, Subproblem, positions
+from admmbench.base.types import Array, LocalUpdate, Pass, Position, Subproblem, positions
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 
@@ -109,7 +109,9 @@ class Linearized(Consensus):
         draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
         at: Literal["local", "global"] = "global" if self.reference else "local"
         fused = Pass(self.step, whole.problem.penalty_name, at, place, which, self.order)
-        sub.strategy.update(fused, sub, gradient, draw, schedule, whole.own_strength, share)
+        sub.strategy.update(
+            LocalUpdate(fused, sub, gradient, draw, schedule, whole.own_strength, share)
+        )
 
 
 def _noise(

@@ -7,14 +7,13 @@ subproblem that is solved exactly is projected as well, which is not its solutio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from admmbench.base.kernel import dual_ascent, message
-from admmbench.base.types import Array, Pass, Strategy
-from admmbench.privacy import Draw, Noise
-from admmbench.problems.base import Gradient
+from admmbench.base.types import Array, LocalUpdate, Strategy
+from admmbench.privacy import Noise
 from admmbench.problems.feasible import Feasible
 
 if TYPE_CHECKING:
@@ -29,28 +28,20 @@ class Projected(Strategy):
     inner: Strategy
     feasible: Feasible
 
-    def update(
-        self,
-        fused: Pass,
-        sub: Subproblem,
-        gradient: Gradient,
-        draw: Draw | None,
-        schedule: Mapping[str, Array | float],
-        strength: float,
-        share: float,
-    ) -> None:
+    def update(self, update: LocalUpdate) -> None:
         """See `Strategy`: the pass ends with the step, as if another update followed, and its last part comes later."""
+        fused, sub = update.fused, update.sub
         first, last = (fused.flags()[name] for name in ("first", "last"))
         step = replace(fused, updates="first" if first else "middle")
         # The pass would sum up models that are not projected.
         inside = sub if first else replace(sub, sent=sub.sent.copy())
-        self.inner.update(step, inside, gradient, draw, schedule, strength, share)
+        self.inner.update(replace(update, fused=step, sub=inside))
         sub.z[:] = self.feasible.project(sub.z)
         sub.sent[:] = sub.z if first else sub.sent + sub.z
         if not last:
             return
         if not first:
-            sub.sent[:] *= sub.sent.dtype.type(share)
+            sub.sent[:] *= sub.sent.dtype.type(update.share)
         if fused.order == "server":
             sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
         sub.partial[:] += message(sub.sent, sub.dual, sub.rho_message).sum(axis=0)

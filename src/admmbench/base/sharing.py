@@ -5,15 +5,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import Algorithm, parameters
-from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Messages, SharingState
+from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Messages
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns, Columns
+
+
+@dataclass
+class SharingState:
+    """State of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
+
+    x: list[Array]
+    """Model of each party, shape (S, d_m)."""
+    predictions: Array
+    """What the parties sent last, D_m x_m perhaps with noise, shape (M, S, N)."""
+    z: Array
+    """Auxiliary predictions, shape (S, N)."""
+    dual: Array
+    """Dual variable y, shape (S, N)."""
+
+    @property
+    def w(self) -> Array:
+        """Return all models as one, shape (S, 1, J)."""
+        return np.concatenate(self.x, axis=1)[:, None]
 
 
 @parameters

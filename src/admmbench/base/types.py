@@ -76,6 +76,8 @@ class Federation(Generic[WholeT, PartsT]):
     run: Map = field(repr=False)
     strategy: Strategy
     """How local updates are computed."""
+    observers: Sequence[Any] = ()
+    """Who is told of iterations, see `admmbench.base.observers`."""
 
     @property
     def ledgers(self) -> list[Ledger]:
@@ -172,16 +174,6 @@ class Guarantee:
 
 
 @dataclass
-class Sums:
-    """Weighted sums of models over rounds, in double precision."""
-
-    w: Array
-    """Of the global model, shape (S, K, J)."""
-    z: Array
-    """Of the local ones, shape (P, S, K, J)."""
-
-
-@dataclass
 class Models:
     """Global and local models, for S seeds and P agents with models of shape (K, J)."""
 
@@ -201,61 +193,11 @@ class ConsensusState(Models):
     """Last local iterates where they are not ``z`` itself, which is their mean: None with one update."""
     average: Array
     """Mean of the agents' last messages, shape (S, K, J)."""
-    sums: Sums | None = None
-    """Of models over rounds, where means are asked for."""
 
     @property
     def iterates(self) -> Array:
         """Last local iterates, from which the next round goes on, shape (P, S, K, J)."""
         return self.z if self.chain is None else self.chain
-
-
-@dataclass
-class SharingState:
-    """State of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
-
-    x: list[Array]
-    """Model of each party, shape (S, d_m)."""
-    predictions: Array
-    """What the parties sent last, D_m x_m perhaps with noise, shape (M, S, N)."""
-    z: Array
-    """Auxiliary predictions, shape (S, N)."""
-    dual: Array
-    """Dual variable y, shape (S, N)."""
-    course: Any = None
-    """What both sides of lemma 4 are made of, where they are asked for."""
-
-    @property
-    def w(self) -> Array:
-        """Return all models as one, shape (S, 1, J)."""
-        return np.concatenate(self.x, axis=1)[:, None]
-
-
-@dataclass
-class Ending:
-    """State of a method that may end before the last round, for S seeds, n agents and d variables."""
-
-    model: Array
-    """w, shape (S, d)."""
-    mu: Array
-    """Multipliers of the agents' constraints, shape (n, S, m)."""
-    mu_server: Array
-    """Multipliers of the server's constraints, shape (1, S, m_0)."""
-    outer: Array
-    """k, outer iterations done, shape (S,)."""
-    total: Array
-    """Iterations of an inner loop, all outer iterations together, shape (S,)."""
-    sent: Array
-    """Numbers sent, shape (S,)."""
-    ended: Array
-    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
-    course: Any = field(default=None, kw_only=True)
-    """What both sides of theorems are made of, where they are asked for."""
-
-    @property
-    def w(self) -> Array:
-        """Return the global model, shape (S, 1, d)."""
-        return self.model[:, None]
 
 
 def solution(gradient: float, z: float, w: float, dual: float, rho: float) -> float:
@@ -385,39 +327,31 @@ class Subproblem:
         return Sensitivity(l2=bound)
 
 
+@dataclass(frozen=True)
+class LocalUpdate:
+    """One update of the models of a block."""
+
+    fused: Pass
+    """What is done."""
+    sub: Subproblem
+    gradient: Gradient | None = None
+    """Of the loss; None where a method solves its subproblems otherwise."""
+    draw: Draw | None = None
+    """Noise, if there is any."""
+    schedule: Mapping[str, Array | float] = field(default_factory=dict)
+    """Further arguments of the step by name, each a number or of shape (B, S)."""
+    strength: float = 0.0
+    """Weight of the penalty's gradient."""
+    share: float = 1.0
+    """Part of each local update in the mean."""
+
+
 class Strategy(ABC):
     """Ways to compute what can be computed in more than one way: by compiled code, on a device, or in plain arrays."""
 
     @abstractmethod
-    def update(
-        self,
-        fused: Pass,
-        sub: Subproblem,
-        gradient: Gradient,
-        draw: Draw | None,
-        schedule: Mapping[str, Array | float],
-        strength: float,
-        share: float,
-    ) -> None:
-        """Update the models of a block in place.
-
-        Parameters
-        ----------
-        fused
-            What is done.
-        sub
-            The subproblem.
-        gradient
-            Of the loss.
-        draw
-            Noise, if there is any.
-        schedule
-            Further arguments of the step by name, each a number or of shape (B, S).
-        strength
-            Weight of the penalty's gradient.
-        share
-            Part of each local update in the mean.
-        """
+    def update(self, update: LocalUpdate) -> None:
+        """Update the models of a block in place, from the gradient of the loss."""
 
     def released(self, sub: Subproblem, solution: Array) -> Array:
         """What a method goes on with that has found the solution of a subproblem: the solution."""

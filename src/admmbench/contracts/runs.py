@@ -23,7 +23,7 @@ from admmbench.base.types import Federation
 from admmbench.contracts import ensure
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
-from admmbench.engine.rounds import assemble
+from admmbench.engine.rounds import assemble, do_round, start
 from admmbench.engine.snapshot import Snapshot
 from admmbench.engine.threads import Workers, workers
 from admmbench.jobs.checkpoint import Checkpoint
@@ -232,11 +232,11 @@ def play(
     with workers(1) as alone, np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, data, pool or alone, size=size)
         method = spec.method
-        state = method.init(federation)
+        state = start(method, federation)
         for t in range(1, rounds + 1):
             for block in federation.blocks:
                 block.noise.begin_round(t)
-            method.round(t, state, federation)
+            do_round(method, t, state, federation)
     return Played(federation, state)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
 from admmbench.base.algorithm import Algorithm
+from admmbench.base.observers import observed
 from admmbench.base.projected import Projected
 from admmbench.base.types import Block, Federation, Messages
 from admmbench.datasets import Dataset
@@ -106,9 +107,11 @@ def _trace(spec: RunSpec) -> Trace:
 
 def _before(spec: RunSpec, federation: AnyFederation, done: list[dict[str, Any]]) -> Snapshot:
     """Return a run before the first round."""
-    noise, state = [block.noise for block in federation.blocks], spec.method.init(federation)
-    elapsed = done[-1]["elapsed"] if done else 0.0
-    return Snapshot(0, state, noise, federation.choices, _trace(spec), 0.0, elapsed, done)
+    noise, state = [block.noise for block in federation.blocks], start(spec.method, federation)
+    elapsed, observers = done[-1]["elapsed"] if done else 0.0, federation.observers
+    return Snapshot(
+        0, state, noise, federation.choices, _trace(spec), 0.0, elapsed, done, observers
+    )
 
 
 def assemble(
@@ -161,7 +164,8 @@ def assemble(
     if isinstance(problem, BoundRows) and problem.feasible:
         strategy = Projected(strategy, problem.feasible)
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
-    return Federation(problem, budget, blocks, choices, pool.map, strategy)
+    federation = Federation(problem, budget, blocks, choices, pool.map, strategy)
+    return observed(federation, spec.method.observers(spec.as_problem))
 
 
 def bind(spec: RunSpec, dataset: Dataset, absent: int | None = None) -> BoundProblem[Any]:
@@ -239,9 +243,9 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
     due = snapshot.t - offset in snapshot.trace.rounds
     for noise in snapshot.noise:
         noise.begin_round(snapshot.t, measure=due)
-    start = time.perf_counter()
+    begin = time.perf_counter()
     sent = do_round(method, snapshot.t, snapshot.state, federation)
-    snapshot.seconds += time.perf_counter() - start
+    snapshot.seconds += time.perf_counter() - begin
     _check_releases(snapshot, spec, federation)
     if due or snapshot.t == 1:  # some states put w together when they are asked for it
         _check_round(snapshot, spec, sent, federation.problem.n_agents)
@@ -252,12 +256,25 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
     snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
 
 
+def start(method: Algorithm[Any, Any], federation: AnyFederation) -> Any:
+    """Return the state before the first round, of which observers have taken note."""
+    state = method.init(federation)
+    for observer in federation.observers:
+        observer.begin(state, federation)
+    return state
+
+
 def do_round(
     method: Algorithm[Any, Any], t: int, state: Any, federation: AnyFederation
 ) -> Messages:
-    """Let a method do a round; an `AlgorithmError` says in which round it raised."""
+    """Let a method do a round, and tell observers; an `AlgorithmError` says in which round it raised."""
     try:
-        return method.round(t, state, federation)
+        for observer in federation.observers:
+            observer.before_round(t, state, federation)
+        sent = method.round(t, state, federation)
+        for observer in federation.observers:
+            observer.after_round(t, state, federation)
+        return sent
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -350,6 +367,7 @@ def evaluate(
     floats = problem.n_agents * sum(array.size for array in sent.down)
     floats += sum(array.size for array in sent.up)
     parts = [block.parts for block in blocks]
+    beside = [each.measure(t, state, federation) for each in federation.observers]
     return {
         **problem.evaluate(state, parts, federation.run),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
@@ -360,6 +378,7 @@ def evaluate(
         "finite": np.isfinite(on_host(state.w)).all(axis=(1, 2)),
         # The last: a method that counts what it sends says so.
         **method.measure(t, state, federation),
+        **{name: values for each in beside for name, values in each.items()},
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from admmbench.base.observers import Observer
 from admmbench.engine.trace import Trace
 from admmbench.privacy import Noise
 from admmbench.problems.base import State
@@ -31,6 +33,8 @@ class Snapshot:
     """Wall-clock time so far, in all attempts."""
     done: list[dict[str, Any]] = field(default_factory=list)
     """What was recorded of the seeds before, where each is a run of its own."""
+    observers: Sequence[Observer] = ()
+    """What measures the run."""
 
     def variables(self) -> dict[str, Any]:
         """Return all that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
@@ -42,6 +46,7 @@ class Snapshot:
             "noise": [noise.variables() for noise in self.noise],
             "choices": [generator.bit_generator.state for generator in self.choices],
             "trace": self.trace.variables(),
+            "observers": [observer.memory for observer in self.observers],
             "done": self.done,
         }
 
@@ -58,6 +63,8 @@ class Snapshot:
             noise.restore(kept)
         for generator, state in zip(self.choices, variables["choices"], strict=True):
             generator.bit_generator.state = state
+        for observer, memory in zip(self.observers, variables["observers"], strict=True):
+            observer.memory = memory
         self.trace.restore(variables["trace"])
 
 

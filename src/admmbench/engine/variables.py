@@ -33,15 +33,17 @@ COMMENTS = {
 
 
 def measured(spec: RunSpec) -> Variables:
-    """Return all variables of a run's trace: the usual ones, totals, and those of its problem and its method."""
+    """Return all variables of a run's trace: the usual ones, totals, and those of problem, method and observers."""
     problem = spec.as_problem.variables(spec.info)
     totals: Variables = {
         each.variable: (("round",), "1", each.long_name) for each in spec.composed_by
     }
     unit = spec.as_problem.loss.unit(spec.info)
+    observers = spec.method.observers(spec.as_problem)
     own = {
         name: (unit if units == UNIT_OF_LOSS else units, long_name)
-        for name, (units, long_name) in spec.method.variables.items()
+        for variables in (spec.method.variables, *(each.variables for each in observers))
+        for name, (units, long_name) in variables.items()
     }
     return {**_for_seeds(problem), **_ALWAYS, **totals, **_for_seeds(own)}
 

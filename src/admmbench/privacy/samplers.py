@@ -16,7 +16,7 @@ package: the local updates of `admmbench.base.kernel` are made anew when its tex
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numba
 import numpy as np
@@ -190,7 +190,7 @@ def fill_laplace(
 ) -> None:
     """Fill n entries of a tile with standard Laplace numbers, by inversion: a random sign, and the size -ln u.
 
-    The parameters are those of `perturb`; where the first word of an entry is below ``few``, it gets more bits.
+    Key and place are those of `Drawn`; where the first word of an entry is below ``few``, it gets more bits.
     """
     fill_words(key, place, tile * _HALF, n, words[:TILE])
     fill_words(key, place, tile * _HALF + _QUARTER, n, words[TILE:])
@@ -220,7 +220,7 @@ def fill_gaussian(
 ) -> None:
     """Fill n entries of a tile with standard normal numbers, two at a time (Box and Muller 1958): a radius, an angle.
 
-    The parameters are those of `perturb`; where the first word of an entry is below ``few``, it gets more bits.
+    Key and place are those of `Drawn`; where the first word of an entry is below ``few``, it gets more bits.
     """
     pairs = min(n, _HALF)
     fill_words(key, place, tile * _HALF, pairs, words[:TILE])
@@ -239,19 +239,54 @@ def fill_gaussian(
                 out[j], out[j + _HALF] = radius * c, radius * s
 
 
+class Drawn(NamedTuple):
+    """Noise of the releases of B agents and S seeds.
+
+    Attributes
+    ----------
+    law
+        LAPLACE or GAUSSIAN.
+    keys
+        Of agents and seeds, two words each, shape (B, S, 2).
+    place
+        Round, and number of the release in it.
+    scale
+        Of the noise, shape (B, S); 0: there is none.
+    grid
+        Its spacing, a power of two, shape (B, S).
+    measure
+        Whether its magnitude is recorded.
+    magnitude
+        Receives the mean size of an entry's noise, shape (B, S), if it is to be measured.
+    """
+
+    law: int
+    keys: Array
+    place: Array
+    scale: Array
+    grid: Array
+    measure: bool
+    magnitude: Array
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> Self:
+        """Return what stands for no noise, for agents and seeds, shape (B, S)."""
+        none = np.zeros(shape)
+        keys, place = np.zeros((*shape, 2), np.uint32), np.zeros(2, int)
+        return cls(0, keys, place, none, none, measure=False, magnitude=none)
+
+
+class Room(NamedTuple):
+    """Room for the noise of a tile."""
+
+    words: Array
+    """2 TILE words of 32 bits."""
+    noise: Array
+    """TILE numbers in double precision."""
+
+
 @_compiled
-def perturb(
-    values: Array,
-    law: int,
-    key: Array,
-    place: Array,
-    tile: int,
-    scale: float,
-    grid: float,
-    words: Array,
-    noise: Array,
-    measure: bool,
-) -> float:
+def perturb(values: Array, drawn: Drawn, p: int, s: int, tile: int, room: Room) -> float:
     """Add noise to a tile of a release in place, on a grid.
 
     A sum of more than 2^53 steps is rounded again, as is one in single precision: that knows the sum alone.
@@ -260,42 +295,35 @@ def perturb(
     ----------
     values
         At most TILE numbers.
-    law
-        LAPLACE or GAUSSIAN.
-    key
-        Of seed and agent, two words.
-    place
-        Round, and number of the release in it.
+    drawn
+        The noise.
+    p, s
+        The agent and the seed.
     tile
         Number of the tile in the release.
-    scale
-        Of the noise; 0: there is none.
-    grid
-        Its spacing, a power of two.
-    words, noise
-        Room for 2 TILE words of 32 bits, and for TILE numbers in double precision.
-    measure
-        Whether to return what is described below.
+    room
+        What the noise is made in.
 
     Returns
     -------
     Sum of the sizes of what was added; 0 if it is not to be measured.
     """
+    scale, grid, noise = drawn.scale[p, s], drawn.grid[p, s], room.noise
     if scale == 0:
         return 0.0
     steps, inverse = scale / grid, 1 / grid
     few = EACH if steps > FINE else FEW
-    if law == LAPLACE:
-        fill_laplace(key, place, tile, len(values), words, noise, few)
+    if drawn.law == LAPLACE:
+        fill_laplace(drawn.keys[p, s], drawn.place, tile, len(values), room.words, noise, few)
     else:
-        fill_gaussian(key, place, tile, len(values), words, noise, few)
+        fill_gaussian(drawn.keys[p, s], drawn.place, tile, len(values), room.words, noise, few)
     for j in range(len(values)):
         noise[j] = np.rint(noise[j] * steps)
         values[j] = (np.rint(values[j] * inverse) + noise[j]) * grid
         # A value below 0 that rounds to 0 would leave its sign: two zeros below 0 make a third.
         values[j] += 0.0
     total = 0.0
-    if measure:
+    if drawn.measure:
         for j in range(len(values)):
             total += abs(noise[j])
     return total * grid
@@ -318,30 +346,18 @@ def perturb_all(
     ----------
     values
         Shape (B, S, entries).
-    law
-        As in `perturb`.
-    keys
-        Shape (B, S, 2).
-    place
-        As in `perturb`.
-    scale, grid
-        Shape (B, S).
-    measure
-        As in `perturb`.
-    magnitude
-        Mean size of an entry's noise, shape (B, S), which is set if it is to be measured.
+    law, keys, place, scale, grid, measure, magnitude
+        See `Drawn`.
     """
     agents, seeds, size = values.shape
-    words, noise = np.empty(2 * TILE, np.uint32), np.empty(TILE)
+    drawn = Drawn(law, keys, place, scale, grid, measure, magnitude)
+    room = Room(np.empty(2 * TILE, np.uint32), np.empty(TILE))
     for p in range(agents):
         for s in range(seeds):
             total = 0.0
             for tile in range(-(-size // TILE)):
                 part = values[p, s, tile * TILE : min((tile + 1) * TILE, size)]
-                key, spacing = keys[p, s], grid[p, s]
-                total += perturb(
-                    part, law, key, place, tile, scale[p, s], spacing, words, noise, measure
-                )
+                total += perturb(part, drawn, p, s, tile, room)
             if measure:
                 magnitude[p, s] = total / size
 

@@ -9,32 +9,26 @@ multiplier 0. docs/methods/theorems.md derives everything.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from admmbench.base.averages import Average, objective
-from admmbench.base.consensus import Consensus
+from admmbench.base.averages import Average, Sums, objective
 from admmbench.base.kernel import dual_ascent
 from admmbench.base.linearized import proximal_step
 from admmbench.base.types import (
     UNIT_OF_LOSS,
     Array,
     ConsensusState,
-    Messages,
-    Order,
-    Pass,
+    LocalUpdate,
     RowFederation,
-    Strategy,
     Subproblem,
     factors,
     norms,
-    solution,
 )
-from admmbench.privacy import Draw
-from admmbench.problems.base import Gradient, Problem
+from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need, require
 from admmbench.problems.rows import BoundRows, RowParts, Rows
 
@@ -43,8 +37,8 @@ _PRECISION = 1e-8
 
 
 @dataclass
-class Course:
-    """What both sides of a theorem are made of besides the means; no message follows from it."""
+class Course(Sums):
+    """What both sides of a theorem are made of."""
 
     drawn: Array
     """Sum of the right side as drawn, for each agent, shape (P, S)."""
@@ -58,24 +52,8 @@ class Course:
     """F(z*), shape (S,)."""
     constants: list[Array]
     """Those that a theorem finds in the problem before the first round."""
-
-
-@dataclass
-class Followed(ConsensusState):
-    """State of a run of which both sides of a theorem are measured."""
-
-    course: Course = field(kw_only=True)
-
-    def distances(self, order: Order, rho: float) -> tuple[Array, Array]:
-        """Squared distance from w* of each model that a round begins with, and ``||lambda_p||^2``, shape (P, S).
-
-        If the server begins, an agent's subproblem comes from the models that were sent last, otherwise from the global
-        one, and then the dual variables are still those from the start of the last round.
-        """
-        if order == "server":
-            return norms(self.course.optimum - self.z) ** 2, norms(self.dual) ** 2
-        dual = norms(dual_ascent(self.dual, rho, self.w, self.z)) ** 2
-        return np.broadcast_to(norms(self.course.optimum - self.w) ** 2, dual.shape), dual
+    start: tuple[Array, Array]
+    """`Theorem.distances` at the start of the round."""
 
 
 class Step(NamedTuple):
@@ -125,6 +103,8 @@ class Theorem(Average, ABC):
     law: ClassVar[str]
     """Of the noise."""
     before = True
+    sees_updates = True
+    memory: Course
     smooth: ClassVar[bool] = False
     variables = {
         "theorem_left": (UNIT_OF_LOSS, "left side of the theorem, at the averages of this run"),
@@ -139,11 +119,6 @@ class Theorem(Average, ABC):
         """Say why it does not speak of rho in round t, after that of the last round; empty if it does."""
         return ""
 
-    @property
-    def evaluated(self) -> Collection[str]:  # type: ignore[override]
-        """Constants are made of the records."""
-        return self.variables
-
     @abstractmethod
     def smoothness(self, parts: RowParts) -> Array | float:
         """Smoothness of f_p where the proof needs it, else 0."""
@@ -153,17 +128,16 @@ class Theorem(Average, ABC):
         """Find what the right side needs; ``slopes`` are gradients of the losses at w*, shape (P, S, K, J)."""
 
     @abstractmethod
-    def sides(
-        self, t: int, method: Consensus, state: Followed, federation: RowFederation
-    ) -> dict[str, Array]:
+    def sides(self, t: int, federation: RowFederation) -> dict[str, Array]:
         """Return both sides after round t, besides those of the proof, by the names of variables; shape (S,)."""
 
     def drawn(self, s: Step) -> Array:
         """Right side of an update in the proof, before expectations, shape (B, S)."""
         return s.smooth() if self.smooth else s.convex()
 
-    def check(self, method: Consensus, problem: Problem) -> None:
+    def check(self, problem: Problem) -> None:
         """A theorem supposes its step size, perhaps a compact W."""
+        method = self.method
         require(f"average: {method.average}", self.needs, problem)
         assert isinstance(problem, Rows)
         if self.compact and problem.feasible is None:
@@ -173,9 +147,7 @@ class Theorem(Average, ABC):
             text = ", ".join(f"{name}: {value}" for name, value in wanted.items())
             raise ValueError(f"average: {method.average} supposes {text}")
 
-    def start(
-        self, method: Consensus, state: ConsensusState, federation: RowFederation
-    ) -> Followed:
+    def begin(self, state: ConsensusState, federation: RowFederation) -> None:
         """Find the optimum over W, and the theorem's constants, before the first round.
 
         Raises
@@ -194,45 +166,94 @@ class Theorem(Average, ABC):
         gap = _suboptimality(whole, w, slopes.sum(axis=0))
         if (gap > _PRECISION).any():
             raise ValueError(f"average: the optimum over W is known to {gap.max():.0e}, not 1e-8")
-        course = Course(
+        super().begin(state, federation)
+        self.memory = Course(
+            **vars(self.memory),
             drawn=np.zeros(state.z.shape[:2]),
             largest=np.zeros(len(w)),
             farthest=norms(w),
             optimum=w,
             least=objective(at_optimum, federation).sum(axis=0),
             constants=self.constants(federation, slopes),
+            start=(np.zeros(0), np.zeros(0)),
         )
-        return Followed(**vars(state), course=course)
 
-    def exchange(
-        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
-    ) -> Messages:
-        """Do a round; sum up what the proof says of it, (38c) of ryu2022 at the multiplier 0, if that is asked for."""
-        if not isinstance(state, Followed):
-            return super().exchange(t, method, state, federation)
-        last, rho = (method.rho(max(when, 1), federation.privacy.epsilon) for when in (t - 1, t))
+    def distances(self, state: ConsensusState, rho: float) -> tuple[Array, Array]:
+        """Squared distance from w* of each model that a round begins with, and ``||lambda_p||^2``, shape (P, S).
+
+        If the server begins, an agent's subproblem comes from the models that were sent last, otherwise from the global
+        one, and then the dual variables are still those from the start of the last round.
+        """
+        optimum = self.memory.optimum
+        if self.method.order == "server":
+            return norms(optimum - state.z) ** 2, norms(state.dual) ** 2
+        dual = norms(dual_ascent(state.dual, rho, state.w, state.z)) ** 2
+        return np.broadcast_to(norms(optimum - state.w) ** 2, dual.shape), dual
+
+    def before_round(self, t: int, state: ConsensusState, federation: RowFederation) -> None:
+        """Refuse a rho that the theorem does not speak of, and take note of where the round begins."""
+        super().before_round(t, state, federation)
+        epsilon = federation.privacy.epsilon
+        last, rho = (self.method.rho(max(when, 1), epsilon) for when in (t - 1, t))
         if against := self.against(t, rho, last):
             raise ValueError(f"rho: {against}")
-        course, (away, dual) = state.course, state.distances(method.order, last)
-        following = Following(federation.strategy, self, course)
-        sent = method.exchange(t, state, replace(federation, strategy=following))
-        away_now, dual_now = state.distances(method.order, rho)
+        self.memory.start = self.distances(state, last)
+
+    def after_update(self, update: LocalUpdate, before: Subproblem) -> None:
+        """Sum up what the proof says of an update."""
+        gradient, optimum, p = update.gradient, self.memory.optimum, before.agents
+        assert gradient is not None
+        slope = gradient.value + update.strength * before.parts.whole.penalty.gradient(before.z)
+        noise = _noise(update, before, slope)
+        axes, away = (2, 3), optimum - before.z
+        step = Step(
+            noise=(noise**2).sum(axis=axes),
+            slope=((slope + noise) ** 2).sum(axis=axes),
+            product=(noise * away).sum(axis=axes),
+            before=(away**2).sum(axis=axes),
+            after=((optimum - update.sub.z) ** 2).sum(axis=axes),
+            inverse_eta=np.asarray(update.schedule["inverse_eta"]),
+            L=self.smoothness(before.parts),
+            alpha=before.parts.whole.penalty_curvature,
+        )
+        self.memory.drawn[p] += self.weight(before.t) * update.share * self.drawn(step)
+
+    def after_round(self, t: int, state: ConsensusState, federation: RowFederation) -> None:
+        """Sum up what the proof says of the round, (38c) of ryu2022 at the multiplier 0."""
+        super().after_round(t, state, federation)
+        course, rho = self.memory, self.method.rho(t, federation.privacy.epsilon)
+        (away, dual), (away_now, dual_now) = course.start, self.distances(state, rho)
         change = rho / 2 * (away_now - away) + (dual_now - dual) / (2 * rho)
         course.drawn -= self.weight(t) * change
         course.largest = np.maximum(course.largest, np.sqrt(dual_now.sum(axis=0)))
         course.farthest = np.maximum(course.farthest, norms(course.optimum - state.z).max(axis=0))
-        return sent
 
-    def measure(
-        self, t: int, method: Consensus, state: ConsensusState, federation: RowFederation
-    ) -> dict[str, Array]:
+    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:
         """Measure both sides, and those of the proof."""
-        assert isinstance(state, Followed)
         return {
-            **self.sides(t, method, state, federation),
-            "theorem_drawn_right": state.course.drawn.sum(axis=0) / self.total(t),
-            "theorem_dual": state.course.largest,
+            **self.sides(t, federation),
+            "theorem_drawn_right": self.memory.drawn.sum(axis=0) / self.total(t),
+            "theorem_dual": self.memory.largest,
         }
+
+
+def _noise(update: LocalUpdate, before: Subproblem, slope: Array) -> Array:
+    """Noise on the gradient; noise on the solution is as if the gradient had -(rho + 1 / eta) times as much."""
+    fused, z, value = update.fused, before.z, slope
+    if update.draw is None or update.gradient is None:
+        return np.zeros_like(z)
+    draw = replace(update.draw, measure=False, note=None)  # the same numbers again
+    if fused.noise == "gradient":
+        value = update.gradient.value
+        return np.asarray((value + draw) - value)
+    dual = before.dual
+    if fused.order == "agents" and fused.flags()["first"]:
+        dual = dual_ascent(dual, before.rho_dual, before.w, before.sent)
+    inverse_eta = np.broadcast_to(np.asarray(update.schedule["inverse_eta"]), z.shape[:2])
+    stiffness = factors(inverse_eta, z)
+    known = z, before.w, dual, before.rho, stiffness
+    solution = np.asarray(proximal_step(slope, *known))  # type: ignore[arg-type]
+    return np.asarray(-(before.rho + stiffness) * ((solution + draw) - solution))
 
 
 def _slopes(parts: RowParts, w: Array) -> Array:
@@ -252,58 +273,3 @@ def _suboptimality(whole: BoundRows, w: Array, slope: Array) -> Array:
         slope = slope + weight * whole.penalty.gradient(w)
         known, curved = (slope * w).sum(axis=axes), norms(slope) ** 2 / (2 * weight)
     return curved if W is None else np.minimum(known + W.support(slope), curved)
-
-
-@dataclass(frozen=True)
-class Following(Strategy):
-    """Strategy that sums up what a proof says of each update, beside what another one computes."""
-
-    inner: Strategy
-    theorem: Theorem
-    course: Course
-
-    def update(
-        self,
-        fused: Pass,
-        sub: Subproblem,
-        gradient: Gradient,
-        draw: Draw | None,
-        schedule: Mapping[str, Array | float],
-        strength: float,
-        share: float,
-    ) -> None:
-        """See `Strategy`; noise is added to the gradient here, where it can be seen."""
-        course, theorem, p, before = self.course, self.theorem, sub.agents, sub.z.copy()
-        penalty = strength * sub.parts.whole.penalty.gradient(before)
-        slope = gradient.value + penalty
-        inverse_eta = np.asarray(schedule["inverse_eta"])
-        noise, given = np.zeros_like(before), schedule
-        if draw is not None and fused.noise == "gradient":
-            noisy = gradient.value + draw
-            noise, gradient = noisy - gradient.value, Gradient(noisy, gradient.bound)
-        elif draw is not None:
-            ascends = fused.order == "agents" and fused.flags()["first"]
-            dual = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent) if ascends else sub.dual
-            stiffness = factors(np.broadcast_to(inverse_eta, before.shape[:2]), before)
-            known = before, sub.w, dual, sub.rho, stiffness
-            found = np.asarray(proximal_step(slope, *known))  # type: ignore[arg-type]
-            noisy = found + draw
-            noise = -(sub.rho + stiffness) * (noisy - found)
-            fused, gradient, given = (
-                replace(fused, step=solution),
-                Gradient(noisy, gradient.bound),
-                {},
-            )
-        self.inner.update(replace(fused, noise=None), sub, gradient, None, given, strength, share)
-        axes, away = (2, 3), course.optimum - before
-        step = Step(
-            noise=(noise**2).sum(axis=axes),
-            slope=((slope + noise) ** 2).sum(axis=axes),
-            product=(noise * away).sum(axis=axes),
-            before=(away**2).sum(axis=axes),
-            after=((course.optimum - sub.z) ** 2).sum(axis=axes),
-            inverse_eta=inverse_eta,
-            L=theorem.smoothness(sub.parts),
-            alpha=sub.parts.whole.penalty_curvature,
-        )
-        course.drawn[p] += theorem.weight(sub.t) * share * theorem.drawn(step)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.base.theorems_ryu2022 import THEOREMS, Constants, Facts
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
 from admmbench.spec.run import RunSpec
+from admmbench.theorems.ryu2022 import THEOREMS, Constants, Facts
 from tests.algorithms.literal_ryu2022 import Literal
 from tests.noise import noisy
 
@@ -18,6 +18,11 @@ P, N, J, K, T, EPS = 3, 60, 7, 3, 12, 0.7
 STRENGTH = 0.3
 GROWING = {"c1": 0.3, "c2": 0, "period": 1, "growth": 1.02}
 PROXIMITY = {"theorem2": "smooth", "theorem3": "sqrt", "theorem4": "strong"}
+
+
+def theorems():
+    """Theorems of no run."""
+    return {name: theorem(None) for name, theorem in THEOREMS.items()}
 
 
 def within(W, z):
@@ -228,7 +233,7 @@ FACTS = Facts(
 def test_right_sides_are_those_printed():
     """(16a), (20a), (23) of ryu2022 and (19a) of ryu2021, by hand."""
     k, f = CONSTANTS, FACTS
-    right = {name: float(theorem.right(k, f)[0]) for name, theorem in THEOREMS.items()}
+    right = {name: float(theorem.right(k, f)[0]) for name, theorem in theorems().items()}
     noise = 2 * 4 * 5 * 0.25
     assert right["theorem2"] == pytest.approx(
         (noise + 9 / 4) / (0.5 * 4) + (9 * (2 + 3.5) + 36) / 32
@@ -237,7 +242,7 @@ def test_right_sides_are_those_printed():
     last = 36 + 18 + 4 * 36 + 0.1 * 9 / 4 + 2 * 4 * (4 + 10 * 0.25 / 0.25) / 0.1
     assert right["theorem4"] == pytest.approx(last / 17)
     of_ryu2021 = (16 + noise / 0.25 + 1.5) / 4 + (18 + 3 + 18) / 16
-    assert float(THEOREMS["theorem3"].of_ryu2021(k, f)[0]) == pytest.approx(of_ryu2021)
+    assert float(theorems()["theorem3"].of_ryu2021(k, f)[0]) == pytest.approx(of_ryu2021)
 
 
 def test_theorem_2_is_violated_by_28_equal_agents_as_printed():
@@ -249,7 +254,7 @@ def test_theorem_2_is_violated_by_28_equal_agents_as_printed():
         left = agents * (z - 1) ** 2 / 2 + gamma * math.sqrt(agents) * z
         k = Constants(*(np.array([value]) for value in (2.0, 2.0, 0.0)))
         f = Facts(1, agents, 1, 1, math.inf, rho, rho, np.array([gamma]), 1.0, 1.0)
-        theorem = THEOREMS["theorem2"]
+        theorem = theorems()["theorem2"]
         assert (left > float(theorem.right(k, f)[0]) + 1e-5) == violated
         assert left < float(theorem.right(k.stacked(agents), f)[0])
 
@@ -258,7 +263,7 @@ def test_theorem_2_is_violated_by_28_equal_agents_as_printed():
 def test_more_local_updates_lower_every_right_side(theorem):
     """Corollary 1 of ryu2022."""
     k, f = CONSTANTS, FACTS
-    sides = [float(THEOREMS[theorem].right(k, f._replace(E=E))[0]) for E in (1, 2, 5, 10)]
+    sides = [float(theorems()[theorem].right(k, f._replace(E=E))[0]) for E in (1, 2, 5, 10)]
     assert sides == sorted(sides, reverse=True)
     assert len(set(sides)) == 4
 
@@ -279,11 +284,11 @@ def test_constants_are_enclosed(W, average):
         seeds=(5,),
         dtype="float64",
     )
-    state = play(spec, data, 0).state
-    kept = (*vars(state).values(), *vars(state.sums).values(), *vars(state.course).values())
+    played = play(spec, data, 0)
+    state, course = played.state, played.federation.observers[0].memory
+    kept = (*vars(state).values(), *vars(course).values())
     copies = [each for each in kept if np.shape(each) == state.z.shape]
     assert len(copies) <= spec.method.state_copies == 5
-    course = state.course
     most, least = Constants(*course.constants[1:4]), Constants(*course.constants[4:])
     run, rng = Literal(data, 5, False), np.random.default_rng(0)
     found = np.zeros(2)

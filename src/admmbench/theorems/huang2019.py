@@ -9,16 +9,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from admmbench.base.averages import objective
-from admmbench.base.consensus import Consensus
 from admmbench.base.output_perturbation import OutputPerturbation
-from admmbench.base.theorems import Followed, Theorem
 from admmbench.base.types import Array, RowBlock, RowFederation
 from admmbench.privacy import Privacy
 from admmbench.problems.rows import RowParts
+from admmbench.theorems.linearized import Theorem
 
 
 class OfHuang2019(Theorem):
-    """With Gaussian noise, beta = rho, and c_w that of the step size; W may be everything."""
+    """Theorems with Gaussian noise, beta = rho, and c_w that of the step size; W may be everything."""
 
     compact = False
     law = "gaussian"
@@ -43,24 +42,22 @@ class OfHuang2019(Theorem):
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
         """Return the part of each agent in the right side, shape (B, S)."""
 
-    def sides(
-        self, t: int, method: Consensus, state: Followed, federation: RowFederation
-    ) -> dict[str, Array]:
+    def sides(self, t: int, federation: RowFederation) -> dict[str, Array]:
         """See `Theorem`; the distance is the sum over agents."""
-        privacy, whole = federation.privacy, federation.problem
+        method, privacy, whole = self.method, federation.privacy, federation.problem
         assert isinstance(method, OutputPerturbation)
         rho, c_w = method.rho(t, privacy.epsilon), method.norm_of_optimum(whole.size)
 
         def of_block(block: RowBlock) -> Array:
             return self.right(t, c_w, rho, block.parts, privacy).sum(axis=0)
 
-        z, apart = self.means(t, state)
-        gap = objective(z, federation).sum(axis=0) - state.course.least
+        z, apart = self.means(t)
+        gap = objective(z, federation).sum(axis=0) - self.memory.least
         return {
             "theorem_left": gap + rho * apart.sum(axis=0),
             "theorem_right": np.sum(federation.each(of_block), axis=0),
             "theorem_drawn_left": gap,
-            "theorem_farthest": state.course.farthest,
+            "theorem_farthest": self.memory.farthest,
         }
 
 
@@ -72,7 +69,7 @@ def _noise(parts: RowParts, privacy: Privacy) -> Array:
 
 
 class Theorem3(OfHuang2019):
-    """It is about convex f_i: (32), and (28) summed."""
+    """Theorem on convex f_i: (32), and (28) summed."""
 
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
         """Return the part of each agent: (30), (31)."""
@@ -83,7 +80,7 @@ class Theorem3(OfHuang2019):
 
 
 class Theorem4(OfHuang2019):
-    """It is about smooth convex f_i: (37), and (33) summed."""
+    """Theorem on smooth convex f_i: (37), and (33) summed."""
 
     before = False
     smooth = True
@@ -95,4 +92,4 @@ class Theorem4(OfHuang2019):
         return np.asarray(M3 / math.sqrt(t) + M4 / t)
 
 
-THEOREMS: Mapping[str, Theorem] = {"theorem3": Theorem3(), "theorem4": Theorem4()}
+THEOREMS: Mapping[str, type[Theorem]] = {"theorem3": Theorem3, "theorem4": Theorem4}

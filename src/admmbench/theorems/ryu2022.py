@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from admmbench.base.averages import objective
-from admmbench.base.consensus import Consensus
-from admmbench.base.theorems import Course, Followed, Step, Theorem
 from admmbench.base.types import UNIT_OF_LOSS, Array, RowFederation, norms
 from admmbench.problems.rows import RowParts
+from admmbench.theorems.linearized import Course, Step, Theorem
 
 
 class Constants(NamedTuple):
-    """These are the constants of (14) of ryu2022, one number for each seed, shape (S,)."""
+    """Constants of (14) of ryu2022, one number for each seed, shape (S,)."""
 
     U1: Array
     """Largest norm of an agent's (sub)gradient over W."""
@@ -52,7 +51,7 @@ class Facts(NamedTuple):
 
 
 class OfRyu2022(Theorem):
-    """These are theorems 2, 3 and 4 of ryu2022, and theorem 2 of ryu2021, over W with Laplace noise."""
+    """Theorems 2, 3 and 4 of ryu2022, and theorem 2 of ryu2021, over W with Laplace noise."""
 
     law = "laplace"
     variables = {
@@ -80,11 +79,9 @@ class OfRyu2022(Theorem):
         """Return the smallest of assumption 1 (ii)."""
         return 2 * multiplier
 
-    def sides(
-        self, t: int, method: Consensus, state: Followed, federation: RowFederation
-    ) -> dict[str, Array]:
+    def sides(self, t: int, federation: RowFederation) -> dict[str, Array]:
         """See `Theorem`; the distance is that of stacked models."""
-        course = state.course
+        course, method = self.memory, self.method
         multiplier, *ends = course.constants
         whole, epsilon = federation.problem, federation.privacy.epsilon
         facts = Facts(
@@ -99,7 +96,7 @@ class OfRyu2022(Theorem):
             L=whole.smoothness if self.smooth else 0.0,
             alpha=whole.penalty_curvature,
         )
-        z, apart = self.means(t, state)
+        z, apart = self.means(t)
         gap = objective(z, federation).sum(axis=0) - course.least
         most, least = Constants(*ends[:3]), Constants(*ends[3:])
         return {
@@ -118,7 +115,7 @@ class OfRyu2022(Theorem):
 
 
 class Theorem2(OfRyu2022):
-    """It is about smooth convex f_p: (16a), and (31) summed."""
+    """Theorem on smooth convex f_p: (16a), and (31) summed."""
 
     supposes = {"proximity": "smooth"}
     before = False
@@ -132,7 +129,7 @@ class Theorem2(OfRyu2022):
 
 
 class Theorem3(OfRyu2022):
-    """Convex f_p: (20a), and (45) summed; with one local update, theorem 2 of ryu2021."""
+    """Theorem on convex f_p: (20a), and (45) summed; with one local update, theorem 2 of ryu2021."""
 
     supposes = {"proximity": "sqrt"}
     variables = {
@@ -165,7 +162,7 @@ class Theorem3(OfRyu2022):
 
 
 class Theorem4(OfRyu2022):
-    """It is about strongly convex f_p: (23), and (56) summed."""
+    """Theorem on strongly convex f_p: (23), and (56) summed."""
 
     supposes = {"proximity": "strong"}
 
@@ -227,8 +224,8 @@ def _largest(of_blocks: list[Constants]) -> Constants:
     return Constants(*(np.concatenate(each).max(axis=0) for each in zip(*of_blocks, strict=True)))
 
 
-THEOREMS: Mapping[str, Theorem] = {
-    "theorem2": Theorem2(),
-    "theorem3": Theorem3(),
-    "theorem4": Theorem4(),
+THEOREMS: Mapping[str, type[Theorem]] = {
+    "theorem2": Theorem2,
+    "theorem3": Theorem3,
+    "theorem4": Theorem4,
 }

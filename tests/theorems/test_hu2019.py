@@ -7,7 +7,7 @@ import pytest
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
-from admmbench.engine.rounds import assemble, do_round
+from admmbench.engine.rounds import assemble, do_round, start
 from admmbench.engine.threads import workers
 from admmbench.spec.run import RunSpec
 
@@ -107,7 +107,7 @@ def test_both_sides_of_lemma_4_are_those_of_the_variables():
     spec = RunSpec(**given, seeds=(0,))
     with workers(1) as pool:
         federation = assemble(spec, load_dataset("diabetes"), pool)
-        state = spec.method.init(federation)
+        state = start(spec.method, federation)
         problem = federation.problem
         D = [np.asarray(block.parts.D) for block in federation.blocks]
         weight, y = 4.0 * problem.n_samples, problem.y
@@ -128,7 +128,7 @@ def test_both_sides_of_lemma_4_are_those_of_the_variables():
                 modulus, top = weight + rho * eigenvalues[0], eigenvalues[-1]
                 printed += (modulus / 2 - top) * step
                 repaired += (modulus - 2 * rho * top) / 2 * step
-            found = spec.method.measure(t, state, federation)
+            found = federation.observers[0].measure(t, state, federation)
             sides = [float(found[f"lemma4_{name}"][0]) for name in ("left", "repaired", "right")]
             assert sides == pytest.approx([printed, repaired, before - after], rel=1e-6, abs=1e-6)
             x, z, before = new_x, new_z, after
