@@ -39,10 +39,10 @@ def test_a_value_that_would_set_no_parameter_is_refused(line):
 def test_constants_of_a_base_need_no_annotation():
     @parameters
     class Own(ObjP):
-        sums_only = True
+        one_shot = True
         gamma: float = 0.5
 
-    assert (Own.sums_only, Own().gamma) == (True, 0.5)
+    assert (Own.one_shot, Own().gamma) == (True, 0.5)
 
 
 def test_without_names_none_is_suggested():

@@ -5,6 +5,9 @@ module. So Snakemake makes a plug-in's results again when something that the plu
 """
 
 from admmbench.base.algorithm import Algorithm as Algorithm
+from admmbench.base.algorithm import Family as Family
+from admmbench.base.algorithm import PrivacyFacts as PrivacyFacts
+from admmbench.base.algorithm import Resources as Resources
 from admmbench.base.consensus import Consensus as Consensus
 from admmbench.base.consensus import OverRows as OverRows
 from admmbench.base.constrained import AugmentedLagrangian as AugmentedLagrangian

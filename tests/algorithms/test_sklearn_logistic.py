@@ -197,8 +197,8 @@ def test_a_package_that_is_not_installed_is_named(tmp_path):
     path = tmp_path / "theirs.py"
     path.write_text(
         "from admmbench.algorithms.sklearn_logistic import SklearnLogistic\n"
-        "from admmbench.api import parameters\n\n\n"
-        "@parameters\nclass Theirs(SklearnLogistic):\n    packages = ('no-such-package',)\n"
+        "from admmbench.api import Resources, parameters\n\n\n"
+        "@parameters\nclass Theirs(SklearnLogistic):\n    resources = Resources(packages=('no-such-package',))\n"
     )
     with pytest.raises(ValueError, match="needs the package 'no-such-package': pip install"):
         RunSpec(dataset="digits", algorithm=str(path))

@@ -680,10 +680,16 @@ def violation(self, state, federation):
 """
 
 
+EVALUATED = """
+from admmbench.api import PrivacyFacts
+privacy_facts = PrivacyFacts(sums_only=True, record_alone="", evaluated=("norm",))
+"""
+
+
 def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broken):
     found = failed(short_audit(broken("DPSGD", MEASURED)))["coupling"]
     assert "measured norm of round 1 tells the worlds apart" in found
-    assert short_audit(broken("DPSGD", 'evaluated = ("norm",)\n' + MEASURED)).passed
+    assert short_audit(broken("DPSGD", EVALUATED + MEASURED)).passed
     found = failed(short_audit(broken("DPSGD", VIOLATED)))["coupling"]
     assert "measured consensus_violation of round 1 tells the worlds apart" in found
 

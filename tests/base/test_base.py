@@ -1,10 +1,12 @@
 """What all methods share."""
 
 import math
+from pathlib import Path
 
 import pytest
 
-from admmbench.base.algorithm import Algorithm
+from admmbench.algorithms.dpsgd import DPSGD
+from admmbench.base.algorithm import Algorithm, Family, PrivacyFacts, Resources, parameters
 from admmbench.base.rho import RhoSchedule
 
 
@@ -26,3 +28,25 @@ def test_a_cost_that_is_stated_by_its_name_of_before_is_taken_with_a_warning():
                 return None
 
     assert Mine.cost is Mine.plan
+
+
+def test_facts_that_are_stated_by_their_names_of_before_are_taken_with_a_warning():
+    with pytest.warns(FutureWarning, match="Old.* is now called") as warned:
+
+        @parameters
+        class Old(DPSGD):
+            family = "steps"  # type: ignore[assignment]
+            private_state = ("z",)
+            state_copies = 7
+
+    assert len(warned) == 3
+    assert {Path(each.filename).name for each in warned} == {Path(__file__).name}
+    assert vars(Old)["family"] == Family("steps")
+    assert Old().privacy_facts == PrivacyFacts(True, "", ("z",))
+    assert Old().resources == Resources(state_copies=7)
+    with pytest.raises(TypeError, match=r"Made\.state_copies: make resources a property instead"):
+
+        class Made(DPSGD):
+            @property
+            def state_copies(self):
+                return 2

@@ -174,7 +174,11 @@ METHODS = [
         UPDATE.format("np.nan_to_num(z); np.nan_to_num(sub.partial, copy=False)"),
         r"status is .*0.*0.*0",
     ),
-    ("state copies bounds the state", "state_copies = 1", "has 2.* copies .* says 1"),
+    (
+        "state copies bounds the state",
+        "resources = Template.resources.__class__(state_copies=1)",
+        "has 2.* copies .* says 1",
+    ),
     (
         "seeded shares are a partition of their own",
         UPDATE.format("z + z.mean(axis=1, keepdims=True)"),

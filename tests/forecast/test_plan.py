@@ -84,7 +84,12 @@ def test_the_state_grows_with_the_copies_of_a_method(tmp_path):
     """And so do memory and checkpoints; no method is known by name."""
     plenty = {"seeds": tuple(range(10)), "agents": 1000}
     few, many = (
-        spec(algorithm=variant(tmp_path, f"copies{copies}", state_copies=copies), **plenty)
+        spec(
+            algorithm=variant(
+                tmp_path, f"copies{copies}", resources=f"Resources(state_copies={copies})"
+            ),
+            **plenty,
+        )
         for copies in (1, 9)
     )
     model = 10 * 10 * 64

@@ -28,7 +28,7 @@ def test_methods_of_older_files_are_asked():
 
 
 def test_methods_that_are_compared_with_have_a_role():
-    roles = {name: resolve(name).role for name in list_algorithms()}
+    roles = {name: resolve(name)().family.role for name in list_algorithms()}
     assert {name: role for name, role in roles.items() if role != "contender"} == {
         "admm": "reference",
         "centralized": "optimum",

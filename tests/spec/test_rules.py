@@ -5,6 +5,7 @@ import re
 import pytest
 
 from admmbench.algorithms.objp import ObjP
+from admmbench.base.algorithm import PrivacyFacts, Resources
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.spec.facts import Facts
 from admmbench.spec.rules import OF_PRIVACY, OF_SETTINGS, OF_SHARING
@@ -134,8 +135,8 @@ RUNS = {
 # No method of ours has these.
 OF_PLUGINS = {
     "data that the method takes": ("sharing", ()),
-    "packages of the method": ("packages", ("no_such_package",)),
-    "a secure sum of normal noise": ("sums_only", True),
+    "packages of the method": ("resources", Resources(packages=("no_such_package",))),
+    "a secure sum of normal noise": ("privacy_facts", PrivacyFacts(sums_only=True)),
 }
 RULES = [*OF_SETTINGS, *OF_SHARING, *OF_PRIVACY]
 

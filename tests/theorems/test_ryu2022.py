@@ -288,7 +288,7 @@ def test_constants_are_enclosed(W, average):
     state, course = played.state, played.federation.observers[0].memory
     kept = (*vars(state).values(), *vars(course).values())
     copies = [each for each in kept if np.shape(each) == state.z.shape]
-    assert len(copies) <= spec.method.state_copies == 5
+    assert len(copies) <= spec.method.resources.state_copies == 5
     most, least = Constants(*course.constants[1:4]), Constants(*course.constants[4:])
     run, rng = Literal(data, 5, False), np.random.default_rng(0)
     found = np.zeros(2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.exact import Exact
 from admmbench.base.types import Array, Subproblem
 
@@ -11,7 +11,7 @@ from admmbench.base.types import Array, Subproblem
 class ExactADMM(Exact):
     """Algorithm 1. The privacy budget has no effect: what is sent has no noise."""
 
-    role = "reference"
+    family = Family(role="reference")
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the subproblem of line 4."""

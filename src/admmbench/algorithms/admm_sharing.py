@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.observers import Observer
 from admmbench.base.sharing import Sharing
 from admmbench.problems.base import Problem
@@ -24,7 +24,7 @@ class ADMMSharing(Sharing):
         assumption 1.
     """
 
-    family = "sharing"
+    family = Family(mechanism="sharing")
     examples = ({"coupling": "averaged"}, {"coupling": "sequential"})
 
     theorems: bool = False

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 from scipy.special import gammainccinv
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.consensus import OverRows
 from admmbench.base.exact import gradient_rounding, solve
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, Strategy, factors
@@ -56,7 +56,7 @@ class AMP(OverRows):
 
     release = Release("gaussian", "objective", scaled_for="replace")
     one_shot = True
-    state_copies = 1
+    resources = Resources(state_copies=1)
     examples = ({"noise_share": 0.5, "output_share": 0.2, "tolerance": 1e-6},)
     tune = {"params.noise_share": {"start": 0.9, "most": 0.99}}
     # What the proof covers.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.optimum import AnyFederation, Optimum, Shared, Whole
 from admmbench.base.types import Array
 
@@ -14,7 +14,7 @@ class Centralized(Optimum):
     """One solver that has all records finds the minimiser ``w*`` of ``sum_i f_i``."""
 
     sharing = ("rows", "columns")
-    role = "optimum"
+    family = Family(role="optimum")
     keeps_feasible = True
     variables = {"optimum_norm": ("1", "norm of the optimal model")}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.constrained import (
     AugmentedLagrangian,
     Ending,
@@ -32,7 +32,7 @@ class CProxAL(ProximalAL[Ending]):
     does not hold.
     """
 
-    state_copies = 1
+    resources = Resources(state_copies=1)
     examples = ({"beta": 10.0},)
     needs = ("smooth penalty",)
     gradients = 60.0  # about so many in the iterations of L-BFGS

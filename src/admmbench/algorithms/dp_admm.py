@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.averages import AVERAGES, Average, objective
 from admmbench.base.linearized import Schedule
 from admmbench.base.observers import Observer
@@ -58,7 +58,7 @@ class DPADMM(OutputPerturbation):
     averages = {**AVERAGES, **THEOREMS}
     tune = {"rounds": 20, "params.rho": 0.004, "params.a": 32}
     # The sums are in double precision.
-    state_copies = 5
+    resources = Resources(state_copies=5)
 
     rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     step_size: Literal["auto", "smooth", "nonsmooth"] = "auto"

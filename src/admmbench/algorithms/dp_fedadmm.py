@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import PrivacyFacts, Resources, parameters
 from admmbench.base.consensus import OverRows
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, clip_norms
 from admmbench.privacy import Release
@@ -56,10 +56,8 @@ class DPFedADMM(OverRows):
     """
 
     release = Release("gaussian", "solution", scaled_for="replace")
-    sums_only = True
-    record_alone = ""
-    private_state = ("dual", "sent")
-    state_copies = 3
+    privacy_facts = PrivacyFacts(sums_only=True, record_alone="", private_state=("dual", "sent"))
+    resources = Resources(state_copies=3)
     examples = ({"local_updates": 1}, {"clip": 0.01})
     tune = {
         "rounds": 20,

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import PrivacyFacts, parameters
 from admmbench.base.consensus import OverRows
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, clip_norms
 from admmbench.privacy import Release
@@ -41,8 +41,7 @@ class DPFedAvg(OverRows):
     """
 
     release = Release("gaussian", "solution", scaled_for="replace")
-    sums_only = True
-    record_alone = ""
+    privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
     examples = ({"local_updates": 1}, {"clip": 0.01})
     tune = {
         "rounds": 20,

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import PrivacyFacts, parameters
 from admmbench.base.consensus import OverRows
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation
 from admmbench.privacy import Release
@@ -45,7 +45,7 @@ class DPScaffold(OverRows):
     """
 
     release = Release("gaussian", "gradient", scaled_for="replace")
-    record_alone = ""
+    privacy_facts = PrivacyFacts(record_alone="")
     examples = ({"local_updates": 1},)
     needs = ("bounded slope",)  # c1 bounds gradients
     tune = {

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, PrivacyFacts, parameters
 from admmbench.base.consensus import OverRows
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation
 from admmbench.privacy import Release
@@ -35,10 +35,9 @@ class DPSGD(OverRows):
         q, 1 in huang2019: all records take part. Only the agent knows its sample, so the total takes credit for it.
     """
 
-    family = "noisy gradients"
+    family = Family(mechanism="noisy gradients")
     release = Release("gaussian", "gradient", scaled_for="replace")
-    sums_only = True
-    record_alone = ""
+    privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
     examples = ({"sampling": 0.3},)
     needs = ("bounded slope",)  # c1 bounds gradients
     tune = {

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.exact import Exact
 from admmbench.base.types import Array, Guarantee, Subproblem
 from admmbench.privacy import Release
@@ -37,7 +37,7 @@ class DVP(Exact):
     binary classification.
     """
 
-    family = "perturbation of dual variables"
+    family = Family(mechanism="perturbation of dual variables")
     release = Release("spherical", "dual variable", scaled_for="replace")
     tune = {"rounds": 10, "params.rho": 0.05}
     # What the proof covers.

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.constrained import (
     AugmentedLagrangian,
     ConstrainedMethod,
@@ -38,7 +38,7 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
         Every entry of the first model.
     """
 
-    state_copies = 1
+    resources = Resources(state_copies=1)
     examples = ({"local_updates": 2},)
     needs = ("smooth penalty",)  # steps follow gradients
 

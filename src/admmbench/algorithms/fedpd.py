@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, Resources, parameters
 from admmbench.base.consensus import OverRows
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation
 
@@ -48,8 +48,8 @@ class FedPD(OverRows):
         p, the probability that agents do not communicate.
     """
 
-    role = "reference"
-    state_copies = 3
+    family = Family(role="reference")
+    resources = Resources(state_copies=3)
     examples = ({"skip": 0.5},)
     tune = {
         "rounds": 20,

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.algorithm import Algorithm, Resources, parameters
 from admmbench.base.types import UNIT_OF_LOSS, Array, ColumnBlock, ColumnFederation, Messages
 
 
@@ -39,7 +39,7 @@ class FrankWolfe(Algorithm[Vertices, ColumnFederation]):
     variables = {
         "duality_gap": (UNIT_OF_LOSS, "bound on the distance from the optimum over the ball")
     }
-    state_copies = 1
+    resources = Resources(state_copies=1)
     needs = ("smooth penalty",)  # its gradient is a part of the objective's
     examples = ({"radius": 1.0},)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.inexact import Inexact
 from admmbench.base.linearized import Schedule, Step, proximal_step, trust_region_step
 from admmbench.base.types import Subproblem
@@ -21,7 +21,7 @@ class IADMM(Inexact):
         the infinity norm.
     """
 
-    role = "reference"
+    family = Family(role="reference")
     examples = ({"subproblem": "trust_region"}, {"local_updates": 3})
 
     subproblem: Literal["proximal", "trust_region"] = "proximal"

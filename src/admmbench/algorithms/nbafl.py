@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import PrivacyFacts, parameters
 from admmbench.base.exact import PerturbedSolution
 from admmbench.base.types import (
     Array,
@@ -46,7 +46,9 @@ class NbAFL(PerturbedSolution):
         2 clip / m, which the paper derives as if the minimiser were the mean of those of the records.
     """
 
-    record_alone = "an agent without records sends a model that is not zero"
+    privacy_facts = PrivacyFacts(
+        record_alone="an agent without records sends a model that is not zero"
+    )
     tune = {"rounds": 10, "params.rho": 0.25, "params.clip": 10}
     examples = ({"clip": 0.01},)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.averages import AVERAGES
 from admmbench.base.inexact import ObjectivePerturbation
 from admmbench.base.linearized import Schedule, proximal_step
@@ -55,10 +55,10 @@ class ObjP(ObjectivePerturbation):
             raise ValueError("proximity: strong needs a problem with a strength above 0")
 
     @property
-    def family(self) -> str:
+    def family(self) -> Family:  # type: ignore[override]
         """With several local updates, ryu2022 calls it by another name."""
         more = ", several local updates" if self.local_updates > 1 else ""
-        return f"objective perturbation{more}"
+        return Family(f"objective perturbation{more}")
 
     # Closed form of (8).
     step = staticmethod(proximal_step)

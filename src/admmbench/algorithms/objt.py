@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.inexact import ObjectivePerturbation
 from admmbench.base.linearized import Schedule, trust_region_step
 from admmbench.base.types import Subproblem
@@ -12,7 +12,7 @@ from admmbench.base.types import Subproblem
 class ObjT(ObjectivePerturbation):
     """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm; the paper has one local update."""
 
-    family = "objective perturbation in a trust region"
+    family = Family(mechanism="objective perturbation in a trust region")
     tune = {"rounds": 20, "params.rho": 0.005, "params.a": 0.5}
     examples = ({"local_updates": 3},)
 

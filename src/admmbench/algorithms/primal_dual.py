@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.constrained import ConstrainedMethod, Ending, start_fields, update_multipliers
 from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
 
@@ -32,7 +32,7 @@ class PrimalDual(ConstrainedMethod[Ending]):
         Every entry of the first model.
     """
 
-    state_copies = 1
+    resources = Resources(state_copies=1)
     examples = ({"multiplier_rate": 0.02, "multiplier": 0.5},)
     needs = ("smooth penalty",)  # steps follow gradients
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.constrained import (
     AugmentedLagrangian,
     Ending,
@@ -62,7 +62,7 @@ class ProxAL(ProximalAL[ProxALState]):
     """
 
     # Two in double precision, and the multipliers.
-    state_copies = 5
+    resources = Resources(state_copies=5)
     examples = ({"beta": 10.0, "rho": 0.1},)
 
     rho: Annotated[float, Field(gt=0)] = 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.exact import PerturbedSolution
 from admmbench.base.types import Array, Subproblem
 
@@ -11,7 +11,7 @@ from admmbench.base.types import Array, Subproblem
 class PVP(PerturbedSolution):
     """Agents solve exact subproblems and add Gaussian noise of constant variance to the solutions: algorithm 2."""
 
-    family = "perturbation of primal variables"
+    family = Family(mechanism="perturbation of primal variables")
     tune = {"rounds": 10, "params.rho": 0.05}
 
     def update(self, sub: Subproblem) -> Array:

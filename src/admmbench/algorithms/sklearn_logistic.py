@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.optimum import AnyFederation, Optimum, Shared, Whole
 from admmbench.base.types import Array
 from admmbench.problems.base import Problem
@@ -38,8 +38,7 @@ class SklearnLogistic(Optimum):
     """
 
     sharing = ("rows", "columns")
-    packages = ("scikit-learn",)
-    gradients_once = 20.0
+    resources = Resources(state_copies=0, gradients_once=20.0, packages=("scikit-learn",))
     examples = ({"objective": "problem"},)
     needs = ("logistic loss", "unclipped slope")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.algorithm import Algorithm, Resources, parameters
 from admmbench.base.types import Array, ColumnFederation, Messages
 
 
@@ -40,7 +40,7 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
     """
 
     sharing = ("columns",)
-    state_copies = 0
+    resources = Resources(state_copies=0)
     draws = True
     examples = ({"batch_size": 20},)
 

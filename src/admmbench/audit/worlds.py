@@ -118,12 +118,18 @@ class Run:
         known |= {f"message {k}": each for k, each in enumerate(sent.up)}
         known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
         kept = reach.variables(state).items()
-        known |= {k: v for k, v in kept if k.split(".")[0] not in method.private_state}
+        known |= {
+            k: v for k, v in kept if k.split(".")[0] not in method.privacy_facts.private_state
+        }
         known |= {f"self.{name}": each for name, each in reach.variables(vars(method)).items()}
         measured = method.measure(t, state, federation)
         measured["consensus_violation"] = method.violation(state, federation)
         measured["status"] = method.outcome(state, federation.problem.n_seeds)
-        known |= {f"measured {k}": v for k, v in measured.items() if k not in method.evaluated}
+        known |= {
+            f"measured {k}": v
+            for k, v in measured.items()
+            if k not in method.privacy_facts.evaluated
+        }
         once: dict[int, str] = {}
         for name, each in known.items():
             once.setdefault(id(each), name)

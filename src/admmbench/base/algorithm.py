@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -34,6 +35,83 @@ Caveat = Literal["local_updates", "sigma_squared", "secret_samples", "lemma_1"]
 """Caveats of the suite's methods."""
 
 
+@dataclass(frozen=True)
+class PrivacyFacts:
+    """What the totals of a method rest on, besides its release.
+
+    Attributes
+    ----------
+    sums_only
+        Whether the server needs only the sum of messages, and agents compute noisy values from models that all agents
+        know. Then a secure sum can hide single messages (``trust: secure_sum``).
+    record_alone
+        Why totals are about a record alone, and not about all records of an agent (``unit: agent``); empty for a method
+        whose noise is on values that are zero without records, and bounded whatever the records of an agent are.
+    private_state
+        Variables of the state that agents keep to themselves, and that no release shows: nothing but messages with
+        noise and what is ``evaluated`` follows from them.
+    evaluated
+        Names of those `Algorithm.variables` that evaluate models on the agents' records, as the training loss does. No
+        total covers them. All others, and all that the state has, follow from what was released.
+    """
+
+    sums_only: bool = False
+    record_alone: str = (
+        "its noise hides one record, and nothing bounds how far all records of an agent move what "
+        "it sends"
+    )
+    private_state: tuple[str, ...] = ()
+    evaluated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run of a method takes.
+
+    Attributes
+    ----------
+    state_copies
+        Upper bound on the copies of all local models in the state, besides global models. If columns are shared out,
+        these are copies of all parties' predictions.
+    gradients_once
+        Approximate number of gradients of every record before the first round or in it alone, for the forecast.
+    packages
+        Other packages that compute its numbers, by the names they are installed by. A run is made again when their
+        versions change.
+    """
+
+    state_copies: int = 2
+    gradients_once: float = 0.0
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """Place of a method among others.
+
+    Attributes
+    ----------
+    mechanism
+        What methods share that have one colour in figures; empty for a method that stands alone.
+    role
+        What it is in a comparison: a ``contender``; a ``reference``, which is drawn as a dark dashed line; or the
+        ``optimum`` over all records, a reference that does not compete.
+    stops
+        Whether it has a test of its own that ends a run, so that one of all rounds is not finished.
+    """
+
+    mechanism: str = ""
+    role: Role = "contender"
+    stops: bool = False
+
+
+_RECORDS: Mapping[str, type[PrivacyFacts | Resources | Family]] = {
+    "privacy_facts": PrivacyFacts,
+    "resources": Resources,
+    "family": Family,
+}
+
+
 @parameters
 class Algorithm(ABC, Generic[StateT, FederationT]):
     """What all methods share.
@@ -51,32 +129,13 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         What ``variant`` may be: ``reference`` only where authors published code.
     release
         The noisy value that leaves an agent, `updates` times in a round; None if no noisy value leaves it.
-    sums_only
-        Whether the server needs only the sum of messages, and agents compute noisy values from models that all agents
-        know. Then a secure sum can hide single messages (``trust: secure_sum``).
-    record_alone
-        Why totals are about a record alone, and not about all records of an agent (``unit: agent``); empty for a method
-        whose noise is on values that are zero without records, and bounded whatever the records of an agent are.
-    private_state
-        Variables of the state that agents keep to themselves, and that no release shows: nothing but messages with
-        noise and what is `evaluated` follows from them.
     one_shot
         Whether the method does everything in one round, so that a run has only one.
-    state_copies
-        Upper bound on the copies of all local models in the state, besides global models. If columns are shared out,
-        these are copies of all parties' predictions.
-    gradients_once
-        Approximate number of gradients of every record before the first round or in it alone, for the forecast.
     draws
         Whether it draws random numbers besides its noise, by `Federation.draw`.
-    packages
-        Other packages that compute its numbers, by the names they are installed by. A run is made again when their
-        versions change.
-    role
-        What it is in a comparison: a ``contender``; a ``reference``, which is drawn as a dark dashed line; or the
-        ``optimum`` over all records, a reference that does not compete.
-    stops
-        Whether it has a test of its own that ends a run, so that one of all rounds is not finished.
+    privacy_facts, resources, family
+        What totals rest on, what a run takes, and the place among other methods; a property where it depends on the
+        parameters.
     examples
         Parameters that change what the method does; the checks run with each of them, besides the defaults.
     keeps_feasible
@@ -89,31 +148,34 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
     variants: ClassVar[tuple[str, ...]] = ("paper",)
     release: ClassVar[Release | None] = None
-    sums_only: ClassVar[bool] = False
-    record_alone: ClassVar[str] = (
-        "its noise hides one record, and nothing bounds how far all records of an agent move what it sends"
-    )
-    private_state: ClassVar[tuple[str, ...]] = ()
     one_shot: ClassVar[bool] = False
-    state_copies: ClassVar[int] = 2
-    gradients_once: ClassVar[float] = 0.0
     draws: ClassVar[bool] = False
-    packages: ClassVar[tuple[str, ...]] = ()
-    role: ClassVar[Role] = "contender"
-    stops: ClassVar[bool] = False
+    privacy_facts: ClassVar[PrivacyFacts] = PrivacyFacts()
+    resources: ClassVar[Resources] = Resources()
+    family: ClassVar[Family] = Family()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     keeps_feasible: ClassVar[bool] = False
     tune: ClassVar[Mapping[str, Any]] = {"rounds": 20}
 
     variant: Literal["paper", "reference"] = "paper"
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        """Take a cost that is stated by its name of before, with a warning."""
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Take facts that are stated by their names of before, with a warning."""
+        super().__init_subclass__(**settings)
         if stated := vars(cls).get("plan"):
-            text = f"{cls.__name__}.plan is now called `cost`; rename it"
-            warnings.warn(text, FutureWarning, stacklevel=3)
+            _renamed(cls, "plan", "cost")
             cls.cost = stated  # type: ignore[method-assign]
+        if isinstance(stated := vars(cls).get("family"), str):
+            _renamed(cls, "family", "family = Family(mechanism=...)")
+            cls.family = replace(_of_parent(cls, "family"), mechanism=stated)
+        for group, record in _RECORDS.items():
+            for name in {each.name for each in fields(record)} & vars(cls).keys():
+                if isinstance(vars(cls)[name], property):
+                    raise TypeError(f"{cls.__name__}.{name}: make {group} a property instead")
+                _renamed(cls, name, f"{group} = {record.__name__}({name}=...)")
+                base = vars(cls).get(group) or _of_parent(cls, group)
+                setattr(cls, group, replace(base, **{name: vars(cls)[name]}))
+                delattr(cls, name)
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -128,14 +190,6 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         """
         return {}
 
-    @property
-    def evaluated(self) -> Collection[str]:
-        """Names of those variables that evaluate models on the agents' records, as the training loss does.
-
-        No total covers them. All others, and all that the state has, follow from what was released.
-        """
-        return ()
-
     def check(self, problem: Problem, agents: int) -> None:
         """Raise a ValueError if these parameters do not suit a problem or the number of agents."""
 
@@ -146,11 +200,6 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     @property
     def fixed_point(self) -> str:
         """Where it ends without noise if that is not the optimum of the stated problem, in words; else empty."""
-        return ""
-
-    @property
-    def family(self) -> str:
-        """Mechanism that methods share: they have one colour in figures. Empty for a method that stands alone."""
         return ""
 
     @property
@@ -249,3 +298,15 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     def measure(self, t: int, state: StateT, federation: FederationT) -> dict[str, Array]:
         """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
         return {}
+
+
+def _of_parent(cls: type, group: str) -> Any:
+    """Return a record that a class inherits; its defaults where a parent makes it from its parameters."""
+    inherited = getattr(super(cls, cls), group)
+    return _RECORDS[group]() if isinstance(inherited, property) else inherited
+
+
+def _renamed(cls: type, former: str, name: str) -> None:
+    """Warn of a fact that a plug-in states by its name of before."""
+    text = f"{cls.__name__}.{former} is now called `{name}`; rename it"
+    warnings.warn(text, FutureWarning, stacklevel=4)

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.algorithm import Algorithm, Resources, parameters
 from admmbench.base.averages import AVERAGES, Average
 from admmbench.base.kernel import in_plain_arrays
 from admmbench.base.observers import Observer
@@ -209,9 +209,9 @@ class Consensus(OverRows):
             warnings.warn(text, FutureWarning, stacklevel=3)
 
     @property
-    def state_copies(self) -> int:  # type: ignore[override]
-        """Means need one more, in double precision."""
-        return 5 if self.average else 3
+    def resources(self) -> Resources:  # type: ignore[override]
+        """Means need one more copy, in double precision."""
+        return Resources(state_copies=5 if self.average else 3)
 
     def check(self, problem: Problem, agents: int) -> None:
         """Refuse means that are not kept, and what they suppose."""

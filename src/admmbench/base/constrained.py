@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.algorithm import Algorithm, Family, parameters
 from admmbench.base.outcomes import Outcome
 from admmbench.base.types import Array, ConstrainedFederation
 from admmbench.problems.constrained import BoundConstrained
@@ -278,7 +278,7 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
     """
 
     gradients = 6.0  # about so many: a step of Newton's method also needs a Hessian
-    stops = True
+    family = Family(stops=True)
 
     beta: Annotated[float, Field(gt=0)] = 1.0
     s: Annotated[float, Field(gt=0)] = 0.01

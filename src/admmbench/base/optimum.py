@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from admmbench.base.algorithm import Algorithm, Role, parameters
+from admmbench.base.algorithm import Algorithm, Family, Resources, parameters
 from admmbench.base.types import Array, Federation, Messages
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
@@ -36,10 +36,9 @@ class Shared:
 class Optimum(Algorithm[Shared, AnyFederation]):
     """An optimum from the first round on; budgets have no effect."""
 
-    role: ClassVar[Role] = "reference"
-    state_copies = 0
+    family = Family(role="reference")
+    resources = Resources(state_copies=0, gradients_once=300.0)
     # Such as 226 steps of a search on digits, and 321 on Adult.
-    gradients_once = 300.0
     gradients = 0.0  # rounds compute nothing
     needs: ClassVar[tuple[Need, ...]] = ("convex loss",)  # which has one optimum
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.linearized import Linearized, Schedule, proximal_step
 from admmbench.base.types import Array, Subproblem
 from admmbench.privacy import Draw, Privacy, Release
@@ -38,10 +38,10 @@ class OutputPerturbation(Linearized):
     step = staticmethod(proximal_step)
 
     @property
-    def family(self) -> str:
+    def family(self) -> Family:  # type: ignore[override]
         """Tell apart a scaled penalty parameter, with which ryu2021 calls it by another name."""
         scaled = ", scaled penalty" if self.rho.scale != 1 else ""
-        return f"output perturbation{scaled}"
+        return Family(f"output perturbation{scaled}")
 
     def norm_of_optimum(self, size: int) -> float:
         """Return ``c_w`` for a model of so many entries."""

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.base.algorithm import Algorithm, parameters
+from admmbench.base.algorithm import Algorithm, Resources, parameters
 from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Messages
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns, Columns
@@ -54,7 +54,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
 
     sharing = ("columns",)
     variables = {"lyapunov": ("1", "Lyapunov function")}
-    state_copies = 1
+    resources = Resources(state_copies=1)
     needs = ("quadratic penalty",)  # (6) is a quadratic
 
     rho: Annotated[float, Field(gt=0)] = 1.0

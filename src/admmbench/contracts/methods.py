@@ -173,13 +173,13 @@ def state_copies_bounds_the_state(case: MethodCase) -> None:
     spec = case.spec(dataset=data, agents=agents, problem=problem)
     played = play(spec, data, rounds=2)
     own = seeds * math.prod(played.federation.problem.model_shape) * 4
-    most = (case.method.state_copies * agents + _GLOBAL_MODELS) * own
+    most = (case.method.resources.state_copies * agents + _GLOBAL_MODELS) * own
     # As in a checkpoint: all arrays.
     size = sum(map(len, played.content[1]))
     ensure(
         size <= most,
         f"its state has {size / agents / own:.1f} copies of all local models, state_copies says "
-        f"{case.method.state_copies}",
+        f"{case.method.resources.state_copies}",
     )
 
 

@@ -74,7 +74,7 @@ def work(spec: RunSpec, machine: Machine = LIMITS) -> float:
 def rounds_seconds(spec: RunSpec, rounds: int, machine: Machine) -> float:
     """Forecast the seconds of some rounds on one core, with what comes before them and without evaluations."""
     method, model = spec.method, model_entries(spec)
-    gradients = rounds * method.gradients + method.gradients_once
+    gradients = rounds * method.gradients + method.resources.gradients_once
     entries = rounds * max(method.gradients, method.updates) * spec.n_agents * model
     once = 0.0
     if spec.as_problem.sharing == "columns":
@@ -106,7 +106,7 @@ def state_bytes(spec: RunSpec) -> int:
 
     Where columns are shared out its copies are of all parties' predictions, beside z and the dual variable.
     """
-    agents = spec.method.state_copies * spec.n_agents
+    agents = spec.method.resources.state_copies * spec.n_agents
     entries = (1 + agents) * model_entries(spec)
     if spec.as_problem.sharing == "columns":
         entries = model_entries(spec) + (2 + agents) * len(spec.computed.seeds) * spec.info.n_train

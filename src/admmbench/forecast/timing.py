@@ -108,7 +108,7 @@ def _time_rounds(spec: RunSpec) -> float:
     It is 1, so that the bound counts, for a method that does most of its work once or ends before some rounds, and for
     a problem that needs other than random records.
     """
-    if spec.method.gradients_once:
+    if spec.method.resources.gradients_once:
         return 1.0
     try:
         short, data = _short(spec)

@@ -54,7 +54,7 @@ def parts(spec: RunSpec) -> dict[str, str]:
 
 def packages(spec: RunSpec) -> dict[str, str]:
     """Return the versions of packages that may change a run's numbers, by name."""
-    names = (*_NUMERICAL, *spec.method.packages)
+    names = (*_NUMERICAL, *spec.method.resources.packages)
     return {name: importlib.metadata.version(name) for name in names}
 
 

@@ -35,7 +35,7 @@ def describe(spec: RunSpec, dataset: Dataset, device: str = devices.CPU) -> dict
         "n_classes": dataset.n_classes,
         "data_checksums": _json(dataset.checksums),
         "citation": dataset.citation,
-        "versions": _json(versions(spec.method.packages)),
+        "versions": _json(versions(spec.method.resources.packages)),
         "machine": machine(),
         "arithmetic": arithmetic(device),
     }

@@ -39,4 +39,5 @@ def _declared(name: str, variant: str, params: str) -> Mapping[str, Any]:
         method: Algorithm[Any, Any] = configured(algorithms.resolve(name), given, "params", name)
     except ValueError:
         return _DECLARED
-    return {name: getattr(method, name) for name in _DECLARED}
+    family = method.family
+    return {"family": family.mechanism, "role": family.role, "stops": family.stops}

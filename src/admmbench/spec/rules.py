@@ -52,7 +52,7 @@ def refuse(stated: S, rules: Iterable[Rule[S]]) -> None:
 
 def _lacking(run: Facts) -> str:
     """The first package of the method that is not installed: a run is as old as the packages that compute it."""
-    for name in run.method.packages:
+    for name in run.method.resources.packages:
         try:
             importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -239,7 +239,7 @@ OF_PRIVACY: list[Rule[Facts]] = [
     ),
     Rule(
         "a cohort whose agents keep nothing",
-        lambda run: run.privacy.cohort and run.method.private_state,
+        lambda run: run.privacy.cohort and run.method.privacy_facts.private_state,
         "privacy.cohort: {0.privacy.cohort} does not suit {0.algorithm}: what its agents keep depends on who took part "
         "before, and all of them depend on one agent then, so that nothing is proved",
         "use participation, or dp_fedavg",
@@ -247,7 +247,7 @@ OF_PRIVACY: list[Rule[Facts]] = [
     ),
     Rule(
         "whole agents behind bounded messages",
-        lambda run: _whole_agents(run) and run.method.record_alone,
+        lambda run: _whole_agents(run) and run.method.privacy_facts.record_alone,
         "privacy.unit: agent does not suit {0.algorithm}: {1}",
         "use unit: record, or a method whose messages are bounded, such as dp_fedavg",
         of_method=True,
@@ -269,7 +269,7 @@ OF_PRIVACY: list[Rule[Facts]] = [
     ),
     Rule(
         "a secure sum of what all agents know",
-        lambda run: _summed(run) and not run.method.sums_only,
+        lambda run: _summed(run) and not run.method.privacy_facts.sums_only,
         "privacy.trust: secure_sum does not suit {0.algorithm}: its agents compute at models of their own, which "
         "depend on their own noise, so that the noise of others adds nothing that is proved",
         "use trust: agents, or dpsgd",

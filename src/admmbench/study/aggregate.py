@@ -260,14 +260,15 @@ def _coordinates(
             [guarantees.guarantee_with_noise(spec).kind for spec in specs],
         ),
         "family": _coordinate(
-            "mechanism that methods share", [spec.method.family for spec in specs]
+            "mechanism that methods share", [spec.method.family.mechanism for spec in specs]
         ),
         "role": _coordinate(
-            "contender, reference, or optimum for reference", [spec.method.role for spec in specs]
+            "contender, reference, or optimum for reference",
+            [spec.method.family.role for spec in specs],
         ),
         "stops": _coordinate(
             "whether the method has a test of its own that ends a run",
-            [spec.method.stops for spec in specs],
+            [spec.method.family.stops for spec in specs],
         ),
         "caveats": _coordinate(
             "what readers should know, keys with their values, as JSON",

@@ -311,7 +311,7 @@ def _kin(experiment: Experiment) -> dict[str, look.Kin]:
     """Return what decides the look of each method that runs, by label."""
     specs = {run.label: run.spec for run in experiment.runs}
     return {
-        label: look.Kin(spec.algorithm, spec.method.family, spec.method.role)
+        label: look.Kin(spec.algorithm, spec.method.family.mechanism, spec.method.family.role)
         for label, spec in specs.items()
     }
 

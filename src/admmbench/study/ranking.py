@@ -192,7 +192,7 @@ def _candidates() -> list[str]:
 
 
 def _of_role(role: str) -> list[str]:
-    return [n for n in algorithms.list_algorithms() if algorithms.resolve(n).role == role]
+    return [n for n in algorithms.list_algorithms() if algorithms.resolve(n)().family.role == role]
 
 
 def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
