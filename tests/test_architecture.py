@@ -179,6 +179,37 @@ def test_snakemake_is_used_by_its_public_interface():
         assert not private.findall(path.read_text("utf-8")), path
 
 
+# Without a public way: numba looks at no file before it loads it, and argparse lists no options.
+UNAVOIDABLE = {"compiled": {"_cache", "_impl", "_index_key"}}
+ARGPARSE = dict.fromkeys(("cli.options", "watch.study"), {"_option_string_actions"})
+OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
+
+
+def private_names(tree):
+    """Private names that a module defines, and those that it reads of any object."""
+    defined, read = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            owner = getattr(node, "value", None)
+            if owner is None or ast.unparse(owner) in ("self", "cls"):
+                defined.add(node.id if isinstance(node, ast.Name) else node.attr)
+        if isinstance(node, ast.Attribute):
+            read.add(node.attr)
+        elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("admmbench"):
+            read |= {alias.name for alias in node.names}
+    return defined, {name for name in read if re.match(r"_[^_]", name)}
+
+
+def test_other_packages_are_used_by_their_public_interface():
+    """A release of theirs may change anything else."""
+    names = {name: private_names(ast.parse(path.read_text("utf-8"))) for path, name in modules()}
+    ours = set().union(*(defined for defined, _ in names.values())) | OF_NAMED_TUPLES
+    foreign = {name: read - ours for name, (_, read) in names.items() if read - ours}
+    assert foreign == UNAVOIDABLE | ARGPARSE
+
+
 def documented(tree):
     """Docstrings of a module."""
     for node in ast.walk(tree):
