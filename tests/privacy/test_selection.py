@@ -9,8 +9,7 @@ from dp_accounting import dp_event
 
 from admmbench import load_dataset, simulate
 from admmbench.engine.rounds import bind
-from admmbench.privacy import Approximate, Gaussian, Laplace, Pure
-from admmbench.privacy.costs import ORDERS
+from admmbench.privacy import ORDERS, Approximate, Gaussian, Laplace, Pure
 from admmbench.privacy.selection import SHAPES, covering, selected
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec

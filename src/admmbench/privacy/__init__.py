@@ -1,17 +1,19 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import ACCOUNTANTS as ACCOUNTANTS
-from admmbench.privacy.accountants import COMPOSED as COMPOSED
-from admmbench.privacy.accountants import Accountant as Accountant
-from admmbench.privacy.costs import Approximate as Approximate
-from admmbench.privacy.costs import Cost as Cost
-from admmbench.privacy.costs import Gaussian as Gaussian
-from admmbench.privacy.costs import Laplace as Laplace
-from admmbench.privacy.costs import Pure as Pure
-from admmbench.privacy.costs import Replaced as Replaced
-from admmbench.privacy.costs import Spending as Spending
-from admmbench.privacy.costs import Terms as Terms
-from admmbench.privacy.costs import gaussian_multiplier as gaussian_multiplier
+from admmbench.privacy.composition import ACCOUNTANTS as ACCOUNTANTS
+from admmbench.privacy.composition import COMPOSED as COMPOSED
+from admmbench.privacy.composition import Accountant as Accountant
+from admmbench.privacy.composition import accountant as accountant
+from admmbench.privacy.events import ORDERS as ORDERS
+from admmbench.privacy.events import Approximate as Approximate
+from admmbench.privacy.events import Cost as Cost
+from admmbench.privacy.events import Laplace as Laplace
+from admmbench.privacy.events import Pure as Pure
+from admmbench.privacy.events import Spending as Spending
+from admmbench.privacy.events import Terms as Terms
+from admmbench.privacy.gaussian import Gaussian as Gaussian
+from admmbench.privacy.gaussian import Replaced as Replaced
+from admmbench.privacy.gaussian import gaussian_multiplier as gaussian_multiplier
 from admmbench.privacy.ledger import Ledger as Ledger
 from admmbench.privacy.ledger import calibrate as calibrate
 from admmbench.privacy.ledger import dearest as dearest

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from admmbench.privacy.costs import ORDERS, Spending
 from admmbench.privacy.distributions import divergences
+from admmbench.privacy.events import ORDERS, Spending
 
 Array = NDArray[np.floating[Any]]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from admmbench.privacy.costs import Cost, Spending
+from admmbench.privacy.events import Cost, Spending
 
 Array = NDArray[np.floating[Any]]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from admmbench.privacy import accountants
-from admmbench.privacy.costs import Cost, Spending
+from admmbench.privacy import composition
+from admmbench.privacy.events import Cost, Spending
 
 # Relative accuracy of the total: it is below its target, and far closer to it than 1 %.
 _AIM, _TOLERANCE = 0.998, 1e-5
@@ -56,7 +56,7 @@ class Ledger:
         delta
             Failure probability of the total guarantee.
         accountant
-            Name in `accountants.ACCOUNTANTS` of the one that composes; by default the least total that is proved.
+            Name in `composition.ACCOUNTANTS` of the one that composes; by default the least total that is proved.
 
         Returns
         -------
@@ -68,8 +68,8 @@ class Ledger:
         if not spending.sound:
             return math.inf
         if accountant is None:
-            return accountants.total(spending, delta)
-        return accountants.ACCOUNTANTS[accountant].epsilon(spending, delta)
+            return composition.total(spending, delta)
+        return composition.ACCOUNTANTS[accountant].epsilon(spending, delta)
 
 
 def dearest(ledgers: Iterable[Ledger], delta: float) -> Ledger:

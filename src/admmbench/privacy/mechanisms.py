@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from admmbench.privacy.costs import KINDS, Approximate, Cost, Gaussian, Laplace, Terms
+from admmbench.privacy.events import KINDS, Approximate, Cost, Laplace, Terms
+from admmbench.privacy.gaussian import Gaussian
 from admmbench.validation import one_of
 
 Value = Literal["gradient", "solution", "dual variable", "predictions", "objective"]

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
-from admmbench.privacy.costs import Cost, gaussian_multiplier, of_sample
+from admmbench.privacy.events import Cost
+from admmbench.privacy.gaussian import gaussian_multiplier, of_sample
 from admmbench.privacy.ledger import Ledger
 from admmbench.privacy.mechanisms import Privacy, Release
 from admmbench.sensitivity import Sensitivity

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.privacy.costs import ORDERS, Spending
+from admmbench.privacy.events import ORDERS, Spending
 from admmbench.privacy.ledger import Ledger
 
 SHAPES = {"geometric": 1.0, "logarithmic": 0.0}

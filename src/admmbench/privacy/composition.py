@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.privacy.costs import ORDERS, Cost, Gaussian, Laplace, Pure, Spending
 from admmbench.privacy.distributions import total_epsilon
+from admmbench.privacy.events import ORDERS, Cost, Laplace, Pure, Spending
+from admmbench.privacy.gaussian import Gaussian
 
 Composition = Callable[[Spending, float], float]
 """Total epsilon of some releases at a delta."""
