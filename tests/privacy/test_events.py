@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from scipy import integrate, optimize
 
 import admmbench.api
@@ -28,6 +29,8 @@ from admmbench.privacy import (
     calibrate,
     events,
 )
+from admmbench.privacy.composition import renyi_accountant
+from admmbench.privacy.renyi import RenyiDpEvent
 from admmbench.spec.run import RunSpec
 from tests.privacy.ledgers import ledger_of
 
@@ -227,6 +230,20 @@ class Promises:
         epsilon, delta = self.cost().stated
         assert 0 < ledger.epsilon(max(delta, 1e-9), accountant) <= epsilon * (1 + 1e-9)
 
+    def test_its_event_composes(self):
+        """By our accountant; by those of dp-accounting to the same total if the event is one of theirs."""
+        cost, spending = self.cost(), Spending([(self.cost(), 7)])
+        accountant = renyi_accountant(spending.event)
+        if cost.renyi() is None:
+            assert accountant is None
+            return
+        assert accountant.rdp == pytest.approx(7 * cost.renyi(), rel=1e-9)
+        theirs = PLDAccountant()
+        assert theirs.supports(spending.event) != isinstance(cost.event, RenyiDpEvent)
+        if theirs.supports(spending.event):
+            expected = theirs.compose(spending.event).get_epsilon(1e-5)
+            assert ledger_of((cost, 7)).epsilon(1e-5, "pld") == pytest.approx(expected, rel=1e-3)
+
     @pytest.mark.parametrize("absent", [False, True])
     def test_its_divergence_is_one(self, part, absent):
         """It falls from 1 towards the delta that is stated, and is convex in the exponential of epsilon."""
@@ -261,6 +278,11 @@ class Promises:
 class TestLaplace(Promises):
     def cost(self):
         return Laplace(1.2, 0.7, 0.4)
+
+
+class TestLaplaceOnOneEntry(Promises):
+    def cost(self):
+        return Laplace(1.2, 1.2, 1.2)
 
 
 class TestGaussian(Promises):

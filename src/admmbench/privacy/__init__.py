@@ -1,4 +1,4 @@
-"""Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
+"""Noise and privacy loss: mechanisms, the noise that they draw, and the composition of their losses."""
 
 from admmbench.privacy.composition import ACCOUNTANTS as ACCOUNTANTS
 from admmbench.privacy.composition import COMPOSED as COMPOSED

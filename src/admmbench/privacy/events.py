@@ -1,8 +1,8 @@
-"""Costs: what a noisy release costs, with one class for each kind of release.
+"""Privacy loss of one mechanism: one class for each kind, an event that composes.
 
 A subclass of `Cost` says all that others ask of a kind: accountants how it composes, checkpoints how it is packed,
 methods and results what its noise is called, and audits how far a neighbour may move a value. So a new kind is one
-class, wherever it is, and nothing else. A `Spending` says how often each cost was paid.
+class, wherever it is, and nothing else. A `Spending` has the mechanisms of an agent, which `composition` composes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 Array = NDArray[np.floating[Any]]
 
@@ -33,7 +37,7 @@ _ROUNDED = 1 + 1e-9
 
 
 class Terms(NamedTuple):
-    """These terms say what the noise of a release is scaled for, and what a run makes of it."""
+    """What the noise of a mechanism is scaled for, and what a run makes of it."""
 
     epsilon: float
     """Budget of the release."""
@@ -53,7 +57,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost(ABC):
-    """A cost is that of one release, of one kind: the numbers of a subclass are its fields.
+    """Privacy loss of one mechanism, of one kind: the numbers of a subclass are its fields.
 
     A kind has to say `stated` alone. Then the worst release of which that is true is composed; a kind of which more is
     known overrides `renyi`, `ends` and `hockey_stick`.
@@ -101,7 +105,25 @@ class Cost(ABC):
         if delta:
             return None
         both = np.logaddexp(ORDERS * epsilon, (1 - ORDERS) * epsilon)
-        return _at_most_concentrated(both - np.logaddexp(0, epsilon), epsilon)
+        exact = (both - np.logaddexp(0, epsilon)) / (ORDERS - 1)
+        # An epsilon-DP release is also (epsilon^2 / 2)-zCDP.
+        concentrated = ORDERS * (epsilon * epsilon) / 2
+        small = ORDERS * epsilon < _SMALL
+        return np.asarray(np.where(small, concentrated, np.minimum(exact, concentrated)))
+
+    @property
+    def event(self) -> DpEvent:
+        """Return the event that accountants of dp-accounting compose: its own, or one with the divergences of `renyi`.
+
+        Without divergences it is one that they do not support.
+        """
+        # Slow to import, and most runs only need it at the end.
+        from dp_accounting import UnsupportedDpEvent
+
+        from admmbench.privacy.renyi import RenyiDpEvent
+
+        divergences = self.renyi()
+        return UnsupportedDpEvent() if divergences is None else RenyiDpEvent(tuple(divergences))
 
     @property
     def gaussian(self) -> float:
@@ -171,7 +193,7 @@ class Cost(ABC):
 
 @dataclass(frozen=True)
 class Laplace(Cost):
-    """A release has Laplace noise on every entry, which a neighbour shifts by so many scales of it.
+    """Laplace noise on every entry, which a neighbour shifts by so many scales of the noise.
 
     Attributes
     ----------
@@ -210,11 +232,15 @@ class Laplace(Cost):
         0; so D(r_k) <= r_k / linf D(linf), and the sum over entries is at most l1 / linf D(linf). It is also at most
         a l2^2 / 2, as an r-DP release is (r^2 / 2)-zCDP (Bun and Steinke 2016, proposition 1.4).
         """
-        a, r = ORDERS, self.linf
-        up = np.log(a / (2 * a - 1)) + (a - 1) * r
-        down = np.log((a - 1) / (2 * a - 1)) - a * r
-        entry = _at_most_concentrated(np.logaddexp(up, down), r)
-        return np.minimum(self.entries * entry, a * (self.l2 * self.l2) / 2)
+        concentrated = ORDERS * (self.l2 * self.l2) / 2
+        return np.minimum(self.entries * _of_one_entry(self.linf), concentrated)
+
+    @property
+    def event(self) -> DpEvent:
+        """Return the event of dp-accounting for one entry; it has none for several."""
+        from dp_accounting import LaplaceDpEvent
+
+        return LaplaceDpEvent(1 / self.l1) if self.entries == 1 else super().event
 
     def parts(self, count: float) -> tuple[Cost, int]:
         """Take each entry for one with the largest shift.
@@ -244,7 +270,7 @@ class Laplace(Cost):
 
 @dataclass(frozen=True)
 class Pure(Cost):
-    """A release is (epsilon, 0)-differentially private, whatever its noise."""
+    """Mechanism that is (epsilon, 0)-differentially private, whatever its noise."""
 
     name = "pure"
     laws = ("spherical",)
@@ -265,7 +291,7 @@ class Pure(Cost):
 
 @dataclass(frozen=True)
 class Approximate(Cost):
-    """A release is (epsilon, delta)-differentially private, whatever its noise."""
+    """Mechanism that is (epsilon, delta)-differentially private, whatever its noise."""
 
     name = "approximate"
 
@@ -279,7 +305,7 @@ class Approximate(Cost):
 
 
 class Spending(tuple[tuple[Cost, float], ...]):
-    """How often each cost was paid: pairs of a cost and a count, in an order that does not depend on who came first.
+    """All mechanisms of an agent: pairs of a cost and a count, in an order that does not depend on which came first.
 
     Releases that compose into one are merged. The count of Gaussian ones is that of releases with the multiplier 1, and
     need not be whole.
@@ -305,15 +331,12 @@ class Spending(tuple[tuple[Cost, float], ...]):
         """Return the inverse squared multiplier of the Gaussian release to which all compose; NaN with others."""
         return sum(count * cost.gaussian for cost, count in self)
 
-    def renyi(self) -> Array | None:
-        """Return Renyi divergences of all together, shape of `ORDERS`; None if a cost has none."""
-        total = np.zeros(len(ORDERS))
-        for cost, count in self:
-            divergence = cost.renyi()
-            if divergence is None:
-                return None
-            total += count * divergence
-        return total
+    @property
+    def event(self) -> DpEvent:
+        """Return all of them as one event, for accountants of dp-accounting."""
+        from dp_accounting import ComposedDpEvent, SelfComposedDpEvent
+
+        return ComposedDpEvent([SelfComposedDpEvent(cost.event, count) for cost, count in self])
 
     @property
     def sampled(self) -> bool:
@@ -321,11 +344,11 @@ class Spending(tuple[tuple[Cost, float], ...]):
         return any(cost.sampling < 1 for cost, _ in self)
 
 
-def _at_most_concentrated(logarithm: Array, epsilon: float) -> Array:
-    """Divergence of an epsilon-DP release, from the logarithm of its moment: at most that of epsilon^2 / 2 of zCDP."""
-    concentrated = ORDERS * (epsilon * epsilon) / 2
-    exact = logarithm / (ORDERS - 1)
-    found: Array = np.where(
-        ORDERS * epsilon < _SMALL, concentrated, np.minimum(exact, concentrated)
-    )
-    return found
+@lru_cache(maxsize=4096)
+def _of_one_entry(shift: float) -> Array:
+    """Renyi divergences of Laplace noise on one entry, shape of `ORDERS`."""
+    from dp_accounting import LaplaceDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    scale = 1 / shift if shift else math.inf
+    return np.asarray(RdpAccountant(ORDERS).compose(LaplaceDpEvent(scale)).rdp)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from admmbench.privacy.events import ORDERS, Cost, Terms
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 Array = NDArray[np.floating[Any]]
 
@@ -21,7 +24,7 @@ _REACH, _SUMMED = 250, 2.0**-42
 
 @dataclass(frozen=True)
 class Gaussian(Cost):
-    """A release has normal noise, perhaps of a Poisson sample: each record takes part with a probability.
+    """Gaussian mechanism, perhaps of a Poisson sample, in which each record takes part with a probability.
 
     Nobody but the agent sees which records take part. Neighbours of a sample are those of zero_out: a record that takes
     part contributes nothing in the other data set. `Replaced` has those of replace.
@@ -58,6 +61,13 @@ class Gaussian(Cost):
 
     def _sampled_renyi(self) -> Array:
         return _sampled_renyi(self.multiplier, self.sampling)
+
+    @property
+    def event(self) -> DpEvent:
+        """Return the event of dp-accounting if every record takes part."""
+        from dp_accounting import GaussianDpEvent
+
+        return super().event if self.sampling < 1 else GaussianDpEvent(self.multiplier)
 
     @property
     def symmetric(self) -> bool:
@@ -115,7 +125,7 @@ class Gaussian(Cost):
 
 @dataclass(frozen=True)
 class Replaced(Gaussian):
-    """A release of a sample has normal noise, and in the place of what one neighbour has the other has something else.
+    """Gaussian mechanism of a sample, where another record takes the place of what one neighbour has.
 
     Each takes part with the same probability. Without either, both neighbours release the same value v with noise;
     with them, values that are at most a distance r from v. Of all pairs of such mixtures, those with values on
@@ -201,8 +211,8 @@ def gaussian_multiplier(epsilon: float, delta: float) -> float:
 def _sampled_renyi(multiplier: float, sampling: float, replaced: bool = False) -> Array:
     """Renyi divergences of a Gaussian release of a Poisson sample (Mironov, Talwar and Zhang 2019, section 3).
 
-    With the ratio r of both densities, the moment of order a is the mean of r^a over the second. It is an integral
-    here, as dp-accounting excludes orders whose series do not converge. Beyond the last order in reach there is NaN.
+    With the ratio r of both densities, the moment of order a is the mean of r^a over the second: an integral, as the
+    series of dp-accounting do not converge at all orders. Beyond the last order in reach there is NaN.
     The second has outputs without the record, or else with one on the other side of these.
     """
     found = np.full_like(ORDERS, np.nan)

@@ -1,7 +1,7 @@
-"""Ledger: every noisy release of an agent, what they cost together, and the noise with which they cost a stated total.
+"""Ledger: all mechanisms of an agent, their total epsilon, and the noise that leads to a stated total.
 
-Agents hold disjoint records, so a record pays for the releases of its own agent only (parallel composition): each agent
-keeps a ledger, and the federation's total is the largest.
+Agents hold disjoint records, so only the mechanisms of its own agent concern a record (parallel composition): each
+agent keeps a ledger, and the federation's total is the largest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST = 0.99
 
 
 class Ledger:
-    """A ledger has the releases of one agent; memory is constant in the number of rounds."""
+    """All mechanisms of one agent; memory is constant in the number of rounds."""
 
     def __init__(self) -> None:
         self._counts: dict[Cost, float] = {}
