@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from admmbench.privacy.distributions import total_epsilon
-from admmbench.privacy.events import ORDERS, Cost, Laplace, Pure, Spending
+from admmbench.privacy.events import Cost, Laplace, Pure, Spending
 from admmbench.privacy.gaussian import Gaussian
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def renyi_accountant(event: DpEvent) -> RenyiAccountant | None:
     """Return the accountant that has composed an event by Renyi divergences; None if a mechanism has none."""
     from admmbench.privacy.renyi import RenyiAccountant
 
-    accountant = RenyiAccountant(ORDERS)
+    accountant = RenyiAccountant()
     return accountant.compose(event) if accountant.supports(event) else None
 
 

@@ -112,18 +112,12 @@ class Cost(ABC):
         return np.asarray(np.where(small, concentrated, np.minimum(exact, concentrated)))
 
     @property
-    def event(self) -> DpEvent:
-        """Return the event that accountants of dp-accounting compose: its own, or one with the divergences of `renyi`.
+    def event(self) -> DpEvent | Cost:
+        """Return the event of dp-accounting that has the same privacy loss; itself where there is none.
 
-        Without divergences it is one that they do not support.
+        `renyi.RenyiAccountant` composes both.
         """
-        # Slow to import, and most runs only need it at the end.
-        from dp_accounting import UnsupportedDpEvent
-
-        from admmbench.privacy.renyi import RenyiDpEvent
-
-        divergences = self.renyi()
-        return UnsupportedDpEvent() if divergences is None else RenyiDpEvent(tuple(divergences))
+        return self
 
     @property
     def gaussian(self) -> float:
@@ -236,11 +230,12 @@ class Laplace(Cost):
         return np.minimum(self.entries * _of_one_entry(self.linf), concentrated)
 
     @property
-    def event(self) -> DpEvent:
-        """Return the event of dp-accounting for one entry; it has none for several."""
-        from dp_accounting import LaplaceDpEvent
+    def event(self) -> DpEvent | Cost:
+        """Return the event of dp-accounting for one entry; several such events would know no l2 norm."""
+        from dp_accounting import LaplaceDpEvent  # slow to import
 
-        return LaplaceDpEvent(1 / self.l1) if self.entries == 1 else super().event
+        one = self.entries == 1 and type(self) is Laplace
+        return LaplaceDpEvent(1 / self.l1) if one else self
 
     def parts(self, count: float) -> tuple[Cost, int]:
         """Take each entry for one with the largest shift.

@@ -63,11 +63,14 @@ class Gaussian(Cost):
         return _sampled_renyi(self.multiplier, self.sampling)
 
     @property
-    def event(self) -> DpEvent:
-        """Return the event of dp-accounting if every record takes part."""
-        from dp_accounting import GaussianDpEvent
+    def event(self) -> DpEvent | Cost:
+        """Return the event of dp-accounting; subclasses have a loss of their own."""
+        from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent  # slow to import
 
-        return super().event if self.sampling < 1 else GaussianDpEvent(self.multiplier)
+        if type(self) is not Gaussian:
+            return self
+        everyone = GaussianDpEvent(self.multiplier)
+        return PoissonSampledDpEvent(self.sampling, everyone) if self.sampling < 1 else everyone
 
     @property
     def symmetric(self) -> bool:
