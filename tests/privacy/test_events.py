@@ -191,6 +191,20 @@ def test_no_kind_from_outside_takes_the_name_of_a_built_in_one(plug_in, name):
     assert events.KINDS[name].__module__.startswith("admmbench.privacy.")
 
 
+def test_what_a_subclass_loses_is_composed(plug_in):
+    """Not the event of the kind that it comes from."""
+
+    class Twice(Laplace):
+        name = "twice"
+
+        def renyi(self):
+            return 2 * super().renyi()
+
+    cost = Twice(0.3, 0.3, 0.3)
+    accountant = renyi_accountant(Spending([(cost, 1)]).event)
+    np.testing.assert_array_equal(accountant.rdp, 2 * Laplace(0.3, 0.3, 0.3).renyi())
+
+
 class Promises:
     """What others rely on, of any kind of release."""
 

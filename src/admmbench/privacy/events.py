@@ -211,7 +211,7 @@ class Laplace(Cost):
 
     @property
     def stated(self) -> tuple[float, float]:
-        """No loss is larger than the shift."""
+        """Return the shift in l1, the largest loss."""
         return self.l1, 0.0
 
     @property
@@ -248,18 +248,18 @@ class Laplace(Cost):
         return Laplace(shift, shift, shift), math.ceil(count) * entries
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
-        """Return that of one entry."""
+        """Return the divergence of one entry."""
         inside = -np.expm1((np.maximum(losses, -self.l1) - self.l1) / 2)
         return np.where(losses < -self.l1, -np.expm1(np.minimum(losses, 0)), np.maximum(inside, 0))
 
     @property
     def shift(self) -> tuple[float, float, float]:
-        """The fields say it."""
+        """Return the fields."""
         return self.l1, self.l2, self.linf
 
     @property
     def sound(self) -> bool:
-        """The norms have to be those of some vector as well."""
+        """Tell, too, whether some vector has these norms."""
         return super().sound and self.linf <= _ROUNDED * self.l2 and self.l2 <= _ROUNDED * self.l1
 
 
@@ -280,7 +280,7 @@ class Pure(Cost):
 
     @property
     def stated(self) -> tuple[float, float]:
-        """Nothing more is known."""
+        """Return the fields: nothing more is known."""
         return self.epsilon, 0.0
 
 
@@ -295,7 +295,7 @@ class Approximate(Cost):
 
     @property
     def stated(self) -> tuple[float, float]:
-        """Nothing more is known."""
+        """Return the fields: nothing more is known."""
         return self.epsilon, self.delta
 
 

@@ -51,7 +51,7 @@ class Gaussian(Cost):
 
     @property
     def stated(self) -> tuple[float, float]:
-        """No delta is part of the release."""
+        """Return no epsilon: none holds without a delta."""
         return math.inf, 0.0
 
     def renyi(self) -> Array:
@@ -74,12 +74,12 @@ class Gaussian(Cost):
 
     @property
     def symmetric(self) -> bool:
-        """A sample of one neighbour alone may have the record."""
+        """Tell whether every record takes part: else a sample of one neighbour alone may have the record."""
         return self.sampling == 1
 
     @property
     def gaussian(self) -> float:
-        """The multiplier says it."""
+        """Return the inverse squared multiplier."""
         return _over_square(1, self.multiplier)
 
     def merged(self, count: float) -> tuple[Cost, float]:
@@ -122,7 +122,7 @@ class Gaussian(Cost):
 
     @property
     def shift(self) -> tuple[float, float, float]:
-        """The multiplier says how far it is in l2."""
+        """Return the shift in l2, the inverse multiplier."""
         return math.inf, 1 / self.multiplier if self.multiplier else math.inf, math.inf
 
 
@@ -161,7 +161,7 @@ class Replaced(Gaussian):
 
     @property
     def symmetric(self) -> bool:
-        """Neighbours are mirror images."""
+        """Tell that neighbours are mirror images."""
         return True
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
