@@ -53,6 +53,7 @@ from admmbench.datasets import DatasetInfo as DatasetInfo
 from admmbench.datasets import RemoteFile as RemoteFile
 from admmbench.datasets import checksum as checksum
 from admmbench.datasets import read_bytes as read_bytes
+from admmbench.privacy import ORDERS as ORDERS
 from admmbench.privacy import Approximate as Approximate
 from admmbench.privacy import Cost as Cost
 from admmbench.privacy import Draw as Draw
@@ -65,7 +66,6 @@ from admmbench.privacy import Release as Release
 from admmbench.privacy import Terms as Terms
 from admmbench.privacy import gaussian_multiplier as gaussian_multiplier
 from admmbench.privacy import on_grid as on_grid
-from admmbench.privacy.costs import ORDERS as ORDERS
 from admmbench.problems.base import Gradient as Gradient
 from admmbench.problems.base import Problem as Problem
 from admmbench.problems.columns import BoundColumns as BoundColumns

@@ -12,7 +12,7 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.privacy import Ledger, Noise, Pure, Sampler, mechanisms, samplers
+from admmbench.privacy import Ledger, Noise, Pure, Sampler, noise, samplers
 from admmbench.problems.rows import BoundRows, RowParts
 from tests.audit.runs import THREE, TWO, failed, make_spec, short_audit
 
@@ -92,7 +92,7 @@ def test_noise_in_a_problem_that_is_on_a_coarse_grid(monkeypatch, name):
     settings = AuditSettings(rounds=1, repeats=60, canaries=["worst"])
     assert short_audit(name, TWO, settings, **given).complete
     monkeypatch.setattr(amp, "finest", coarse)
-    monkeypatch.setattr(mechanisms, "finest", coarse)
+    monkeypatch.setattr(noise, "finest", coarse)
     monkeypatch.setattr(samplers, "CELL", 0.0)
     found = failed(short_audit(name, TWO, settings, **given))
     assert list(found) == ["lower bound"]

@@ -10,7 +10,7 @@ from admmbench import load_dataset, simulate
 from admmbench.cli import main
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.account import Mechanism, of_run
-from admmbench.privacy.costs import ORDERS
+from admmbench.privacy import ORDERS
 from admmbench.spec.run import RunSpec
 
 RUN = {"dataset": "digits", "agents": 3, "sensitivity": "global", "rounds": 4, "seeds": 1}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from admmbench.privacy import (
+    ORDERS,
     Approximate,
     Gaussian,
     Laplace,
@@ -22,12 +23,12 @@ from admmbench.privacy import (
     Privacy,
     Pure,
     Release,
+    Replaced,
     Spending,
-    accountants,
+    composition,
     distributions,
     epsilon_total,
 )
-from admmbench.privacy.costs import ORDERS, Replaced
 from tests.privacy.ledgers import ledger_of
 
 
@@ -521,9 +522,9 @@ def test_approximate_releases_cost_at_least_what_dp_accounting_finds(releases, m
 
 def test_an_accountant_that_says_nothing_of_approximate_releases_is_not_asked(monkeypatch):
     """What it does not know of, it would leave out."""
-    monkeypatch.setattr(accountants, "ACCOUNTANTS", {})
-    accountants.accountant("mine", "epsilon_mine", "", "")(lambda spending, delta: 1.0)
-    (mine,) = accountants.ACCOUNTANTS.values()
+    monkeypatch.setattr(composition, "ACCOUNTANTS", {})
+    composition.accountant("mine", "epsilon_mine", "", "")(lambda spending, delta: 1.0)
+    (mine,) = composition.ACCOUNTANTS.values()
     ledger = ledger_of(Pure(0.1))
     assert mine.epsilon(ledger.spending(), 1e-5) == 1
     ledger.add(Approximate(0.1, 1e-6))

@@ -11,7 +11,8 @@ from scipy import stats
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
-from admmbench.privacy import Gaussian, Noise, Privacy, Pure, gaussian_multiplier, mechanisms
+from admmbench.privacy import Gaussian, Noise, Privacy, Pure, gaussian_multiplier
+from admmbench.privacy import on_grid as chosen_grid
 from admmbench.problems import as_problem
 from admmbench.sensitivity import Sensitivity
 from tests.noise import on_grid, standard
@@ -157,7 +158,7 @@ def test_the_smallest_multiplier_of_the_seeds_is_recorded():
 
 def test_what_no_record_moves_has_no_sensitivity_on_any_grid():
     """Some seeds may have nothing to protect; their grid is a number all the same."""
-    grid, bound = mechanisms.on_grid(np.array([0.0, 2.0]), apart=3.0)
+    grid, bound = chosen_grid(np.array([0.0, 2.0]), apart=3.0)
     assert bound[0] == 0
     assert (grid > 0).all()
     assert (grid[1], bound[1]) == on_grid(2.0, 3.0)
@@ -166,7 +167,7 @@ def test_what_no_record_moves_has_no_sensitivity_on_any_grid():
 @pytest.mark.parametrize("bound", [1e-300, 1e-306, 1e-310, 5e-324])
 def test_a_small_sensitivity_has_a_grid_of_normal_numbers(bound):
     """The inverse of a subnormal number is infinite, and no noise would be a number."""
-    grid, raised = mechanisms.on_grid(bound * ONES, apart=3.0)
+    grid, raised = chosen_grid(bound * ONES, apart=3.0)
     assert np.isfinite(1 / grid).all()
     assert (raised >= bound + 3 * grid).all()
     noise = source(Privacy(1.0)).gaussian(Sensitivity(l2=bound * ONES))

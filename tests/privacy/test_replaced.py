@@ -12,6 +12,7 @@ from scipy import integrate
 from scipy.stats import norm
 
 from admmbench.privacy import (
+    ORDERS,
     Gaussian,
     Privacy,
     Release,
@@ -19,7 +20,6 @@ from admmbench.privacy import (
     calibrate,
     gaussian_multiplier,
 )
-from admmbench.privacy.costs import ORDERS
 from admmbench.privacy.curves import curve
 from tests.privacy.ledgers import ledger_of
 

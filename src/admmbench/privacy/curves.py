@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from admmbench.privacy.costs import ORDERS, Spending
+from admmbench.privacy.composition import renyi_accountant
 from admmbench.privacy.distributions import divergences
+from admmbench.privacy.events import ORDERS, Spending
 
 Array = NDArray[np.floating[Any]]
 
@@ -28,7 +29,7 @@ _LINES = 4096
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve trades the false alarms against the hits of an attacker who sees all releases of an agent.
+    """Trade-off between false alarms and hits of an attacker who sees all releases of an agent.
 
     An attacker who takes a share alpha of the runs without a record for runs with it finds at most a share of those
     with it: that of the normal curve if there is one, otherwise ``min(delta + exp(epsilon) alpha)`` over all lines.
@@ -98,9 +99,10 @@ def _by_renyi(spending: Spending, epsilons: Array) -> Array:
     which is at most that of the first order (Bretagnolle and Huber 1979). The divergence at minus epsilon is that of
     the neighbours in the other order, for which Renyi divergences are bounded alike.
     """
-    divergence = spending.renyi()
-    if divergence is None:
+    accountant = renyi_accountant(spending.event)
+    if accountant is None:
         return np.ones(len(epsilons))
+    divergence = accountant.rdp
     size = np.abs(epsilons)
     found = np.full(len(size), math.sqrt(-math.expm1(-divergence[0])))
     for order, each in zip(ORDERS, divergence, strict=True):

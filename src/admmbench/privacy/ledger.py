@@ -1,7 +1,7 @@
-"""Ledger: every noisy release of an agent, what they cost together, and the noise with which they cost a stated total.
+"""Ledger: all mechanisms of an agent, their total epsilon, and the noise that leads to a stated total.
 
-Agents hold disjoint records, so a record pays for the releases of its own agent only (parallel composition): each agent
-keeps a ledger, and the federation's total is the largest.
+Agents hold disjoint records, so only the mechanisms of its own agent concern a record (parallel composition): each
+agent keeps a ledger, and the federation's total is the largest.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from admmbench.privacy import accountants
-from admmbench.privacy.costs import Cost, Spending
+from admmbench.privacy import composition
+from admmbench.privacy.events import Cost, Spending
 
 # Relative accuracy of the total: it is below its target, and far closer to it than 1 %.
 _AIM, _TOLERANCE = 0.998, 1e-5
@@ -22,7 +22,7 @@ _LEAST = 0.99
 
 
 class Ledger:
-    """A ledger has the releases of one agent; memory is constant in the number of rounds."""
+    """All mechanisms of one agent; memory is constant in the number of rounds."""
 
     def __init__(self) -> None:
         self._counts: dict[Cost, float] = {}
@@ -56,7 +56,7 @@ class Ledger:
         delta
             Failure probability of the total guarantee.
         accountant
-            Name in `accountants.ACCOUNTANTS` of the one that composes; by default the least total that is proved.
+            Name in `composition.ACCOUNTANTS` of the one that composes; by default the least total that is proved.
 
         Returns
         -------
@@ -68,8 +68,8 @@ class Ledger:
         if not spending.sound:
             return math.inf
         if accountant is None:
-            return accountants.total(spending, delta)
-        return accountants.ACCOUNTANTS[accountant].epsilon(spending, delta)
+            return composition.total(spending, delta)
+        return composition.ACCOUNTANTS[accountant].epsilon(spending, delta)
 
 
 def dearest(ledgers: Iterable[Ledger], delta: float) -> Ledger:

@@ -7,7 +7,7 @@ entry of any release can be drawn alone, in any order and on any device.
 **Grid.** Floating-point numbers tell neighbours apart (Mironov 2012): not every sum of a value and a noise can occur,
 and which ones can depends on the value. So both are rounded to multiples of a power of two and added there, as in
 Google's notes on secure noise. The result is a function of round(value) + noise for noise of real numbers, and the
-scale of the noise includes half a step for each neighbour in the sensitivity (`admmbench.privacy.mechanisms`).
+scale of the noise includes half a step for each neighbour in the sensitivity (`admmbench.privacy.noise`).
 
 Entries are drawn in tiles, so that a pass over a model finds them in the cache. This file imports nothing of the
 package: the local updates of `admmbench.base.kernel` are made anew when its text changes.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import numpy as np
-
-from admmbench.privacy.costs import ORDERS, Spending
+from admmbench.privacy.composition import renyi_accountant
+from admmbench.privacy.events import Spending
 from admmbench.privacy.ledger import Ledger
 
 SHAPES = {"geometric": 1.0, "logarithmic": 0.0}
@@ -73,27 +72,12 @@ def selected(
     float
         Infinite where the releases have no Renyi divergences.
     """
-    from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon  # slow to import
+    from dp_accounting import ComposedDpEvent
+    from dp_accounting.dp_event import RepeatAndSelectDpEvent
 
-    one = spending.renyi() if spending.sound else None
-    if one is None:
+    if not spending.sound:
         return math.inf
-    eta = SHAPES[shape]
-    others = (1 + eta) * np.nanmin((1 - 1 / ORDERS) * one - _log_gamma(trials, eta) / ORDERS)
-    total = (1 + runs_after) * one + others + math.log(trials) / (ORDERS - 1)
-    epsilon, _ = compute_epsilon(ORDERS, total, delta)
-    return float(epsilon)
-
-
-def _log_gamma(trials: float, eta: float) -> float:
-    """Logarithm of the parameter gamma with which the number of runs has this mean."""
-    from scipy.optimize import brentq
-
-    if eta:  # geometric
-        return -math.log(trials)
-
-    def above(log: float) -> float:
-        """Logarithm of the mean at an inverse gamma, over what is asked for."""
-        return math.log(math.expm1(log) / log / trials)
-
-    return -float(brentq(above, 1e-9, 700))
+    run = spending.event
+    search = RepeatAndSelectDpEvent(run, trials, SHAPES[shape])
+    accountant = renyi_accountant(ComposedDpEvent([search, *[run] * runs_after]))
+    return float(accountant.get_epsilon(delta)) if accountant else math.inf

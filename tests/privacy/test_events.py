@@ -6,8 +6,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import dp_accounting as dp
 import numpy as np
 import pytest
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from scipy import integrate, optimize
 
 import admmbench.api
@@ -15,6 +17,7 @@ from admmbench import simulate
 from admmbench.contracts.methods import of_method
 from admmbench.plugins import load_file
 from admmbench.privacy import (
+    ORDERS,
     Approximate,
     Cost,
     Gaussian,
@@ -25,9 +28,9 @@ from admmbench.privacy import (
     Replaced,
     Spending,
     calibrate,
-    costs,
+    events,
 )
-from admmbench.privacy.costs import ORDERS
+from admmbench.privacy.composition import renyi_accountant
 from admmbench.spec.run import RunSpec
 from tests.privacy.ledgers import ledger_of
 
@@ -99,19 +102,19 @@ class Quiet(DPSGD):
 @pytest.fixture
 def plug_in(tmp_path):
     """File of the method; its kind is forgotten afterwards."""
-    before = dict(costs.KINDS)
+    before = dict(events.KINDS)
     file = tmp_path / "quiet.py"
     file.write_text(PLUG_IN)
     yield file
-    costs.KINDS.clear()
-    costs.KINDS.update(before)
+    events.KINDS.clear()
+    events.KINDS.update(before)
 
 
 @pytest.fixture
 def silent(plug_in):
     """Class of the kind."""
     load_file(plug_in)
-    return costs.KINDS["silent"]
+    return events.KINDS["silent"]
 
 
 def exact(epsilon, silence, count, delta):
@@ -185,7 +188,21 @@ def test_no_kind_from_outside_takes_the_name_of_a_built_in_one(plug_in, name):
     plug_in.write_text(PLUG_IN.replace('name = "silent"', f'name = "{name}"'))
     with pytest.raises(ValueError, match=f"Silent: another kind of release is called '{name}'"):
         simulate("digits", str(plug_in), epsilon=1, rounds=1)
-    assert costs.KINDS[name].__module__ == "admmbench.privacy.costs"
+    assert events.KINDS[name].__module__.startswith("admmbench.privacy.")
+
+
+def test_what_a_subclass_loses_is_composed(plug_in):
+    """Not the event of the kind that it comes from."""
+
+    class Twice(Laplace):
+        name = "twice"
+
+        def renyi(self):
+            return 2 * super().renyi()
+
+    cost = Twice(0.3, 0.3, 0.3)
+    accountant = renyi_accountant(Spending([(cost, 1)]).event)
+    np.testing.assert_array_equal(accountant.rdp, 2 * Laplace(0.3, 0.3, 0.3).renyi())
 
 
 class Promises:
@@ -227,6 +244,20 @@ class Promises:
         epsilon, delta = self.cost().stated
         assert 0 < ledger.epsilon(max(delta, 1e-9), accountant) <= epsilon * (1 + 1e-9)
 
+    def test_its_event_composes(self):
+        """By our accountant; by those of dp-accounting to the same total if the event is one of theirs."""
+        cost, spending = self.cost(), Spending([(self.cost(), 7)])
+        accountant = renyi_accountant(spending.event)
+        if cost.renyi() is None:
+            assert accountant is None
+            return
+        assert accountant.rdp == pytest.approx(7 * cost.renyi(), rel=1e-9)
+        theirs = PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL)
+        assert theirs.supports(spending.event) == isinstance(cost.event, dp.DpEvent)
+        if theirs.supports(spending.event):
+            expected = theirs.compose(spending.event).get_epsilon(1e-5)
+            assert ledger_of((cost, 7)).epsilon(1e-5, "pld") == pytest.approx(expected, rel=1e-3)
+
     @pytest.mark.parametrize("absent", [False, True])
     def test_its_divergence_is_one(self, part, absent):
         """It falls from 1 towards the delta that is stated, and is convex in the exponential of epsilon."""
@@ -261,6 +292,11 @@ class Promises:
 class TestLaplace(Promises):
     def cost(self):
         return Laplace(1.2, 0.7, 0.4)
+
+
+class TestLaplaceOnOneEntry(Promises):
+    def cost(self):
+        return Laplace(1.2, 1.2, 1.2)
 
 
 class TestGaussian(Promises):

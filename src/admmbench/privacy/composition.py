@@ -1,4 +1,4 @@
-"""Accountants: what releases cost together, each by a rule of its own, and `total`, the least that they prove.
+"""Composition: the total epsilon of mechanisms, by each accountant, and `total`, the least that they prove.
 
 An accountant is one entry of `ACCOUNTANTS`. Traces, results and the report read there everything that they need. So a
 new accountant is a function below with its entry above it, and nothing else.
@@ -10,12 +10,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from admmbench.privacy.costs import ORDERS, Cost, Gaussian, Laplace, Pure, Spending
 from admmbench.privacy.distributions import total_epsilon
+from admmbench.privacy.events import Cost, Laplace, Pure, Spending
+from admmbench.privacy.gaussian import Gaussian
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+    from admmbench.privacy.renyi import RenyiAccountant
 
 Composition = Callable[[Spending, float], float]
 """Total epsilon of some releases at a delta."""
@@ -23,7 +29,7 @@ Composition = Callable[[Spending, float], float]
 
 @dataclass(frozen=True)
 class Accountant:
-    """An accountant is one way to compose releases.
+    """Rule that composes mechanisms.
 
     Attributes
     ----------
@@ -120,7 +126,6 @@ def _renyi(spending: Spending, delta: float) -> float:
     """
     # Slow to import, and most runs only need it at the end.
     from dp_accounting import get_epsilon_gaussian
-    from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
     most = sum(count * cost.stated[0] for cost, count in spending)
     if not math.isnan(gaussian := spending.gaussian):
@@ -129,11 +134,18 @@ def _renyi(spending: Spending, delta: float) -> float:
             most = float(get_epsilon_gaussian(multiplier, delta))
         if not spending.sampled:
             return most
-    total = spending.renyi()
-    if total is None:
+    accountant = renyi_accountant(spending.event)
+    if accountant is None:
         return _beside_stated(spending, delta)
-    epsilon, _ = compute_epsilon(ORDERS, total, delta)
-    return min(float(epsilon), most)
+    return min(float(accountant.get_epsilon(delta)), most)
+
+
+def renyi_accountant(event: DpEvent) -> RenyiAccountant | None:
+    """Return the accountant that has composed an event by Renyi divergences; None if a mechanism has none."""
+    from admmbench.privacy.renyi import RenyiAccountant
+
+    accountant = RenyiAccountant()
+    return accountant.compose(event) if accountant.supports(event) else None
 
 
 def _beside_stated(spending: Spending, delta: float) -> float:

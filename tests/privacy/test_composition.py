@@ -25,12 +25,13 @@ from admmbench.privacy import (
     Pure,
     Replaced,
     Spending,
-    accountants,
+    accountant,
     calibrate,
+    composition,
     dearest,
     epsilon_total,
 )
-from admmbench.privacy.accountants import accountant, total
+from admmbench.privacy.composition import total
 from admmbench.report import rendering
 from admmbench.spec.run import RunSpec
 from admmbench.study.aggregate import aggregate
@@ -320,7 +321,7 @@ def test_a_trace_has_the_least_total_where_there_is_a_guarantee(monkeypatch):
     def fail(spending, delta):
         raise AssertionError("computed")
 
-    monkeypatch.setattr(accountants, "total_epsilon", fail)
+    monkeypatch.setattr(composition, "total_epsilon", fail)
     trace = simulate(**given, epsilon=0.5, sensitivity="local")
     assert np.isfinite(trace.epsilon_composed).all()
     assert np.isinf(trace.epsilon_total[1:]).all()

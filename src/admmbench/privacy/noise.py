@@ -1,0 +1,475 @@
+"""Noise that an agent adds before anything leaves it, and samples of records.
+
+Noise is drawn where it is added, in double precision and on a grid, see `admmbench.privacy.samplers`. So runs in single
+and in double precision see the same realisation, and the last bits of a message do not reveal the value without noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from admmbench.privacy import samplers
+from admmbench.privacy.events import Cost
+from admmbench.privacy.gaussian import gaussian_multiplier, of_sample
+from admmbench.privacy.ledger import Ledger
+from admmbench.privacy.mechanisms import Privacy, Release
+from admmbench.sensitivity import Sensitivity
+
+Array = NDArray[Any]
+
+# Rounding to the grid moves neighbours apart by at most this part of the sensitivity, which is raised by as much.
+_ROUNDING = 2.0**-10
+
+
+def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
+    """Choose the spacing of a grid, and return it with the sensitivity of a value rounded to it, for one contribution.
+
+    Rounding adds the same whether values differ by one contribution or by two.
+
+    Parameters
+    ----------
+    bound
+        Sensitivity of the value.
+    apart
+        Norm of a step of the grid in every entry, in steps: rounding moves neighbours that far apart at most.
+    """
+    # A sensitivity of 0 has no scale; any grid does, as neighbours are equal.
+    _, exponent = np.frexp(np.where(bound > 0, bound, 1.0) * _ROUNDING / apart)
+    # The inverse of a subnormal number is infinite.
+    grid = np.ldexp(0.5, np.maximum(exponent, np.finfo(float).minexp + 1))
+    return grid, np.where(bound > 0, bound + apart * grid, bound)
+
+
+def finest(std: Array) -> Array:
+    """Return the spacing of the finest grid of which double precision has all multiples that normal noise can be."""
+    return np.asarray(np.ldexp(2.0**-49, np.frexp(std)[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Noise of B agents and S seeds, drawn where it is added: ``value + draw``.
+
+    Attributes
+    ----------
+    law
+        Of `admmbench.privacy.samplers`.
+    keys
+        Of agents and seeds, shape (B, S, 2).
+    place
+        Round, and number of the release in it.
+    shape
+        Of the value, (B, S, ...).
+    scale
+        Shape (B, S).
+    grid
+        Spacing that value and noise are rounded to, shape (B, S).
+    measure
+        Whether its magnitude is recorded.
+    magnitude
+        Mean absolute entry, shape (B, S), once it is added.
+    dtype
+        Precision of the sum; that of the value if None.
+    note
+        Adds it to a value in double precision in place of `added_to`: audits look at both.
+    """
+
+    law: int
+    keys: Array
+    place: Array
+    shape: tuple[int, ...]
+    scale: Array
+    grid: Array
+    measure: bool
+    magnitude: Array
+    dtype: DTypeLike | None
+    note: Callable[[Draw, Array], Array] | None = None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
+        """Do ``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
+        if ufunc is not np.add or method != "__call__":
+            raise TypeError(
+                f"noise is drawn where it is added: value + noise, not {ufunc.__name__}"
+            )
+        (value,) = (each for each in inputs if each is not self)
+        noisy = self + value
+        for target in given.get("out", ()):
+            target[...] = noisy
+            noisy = target
+        return noisy
+
+    def __add__(self, value: Array) -> Array:
+        """Add the noise to a value: both are rounded to the grid, and their sum to the precision of the run."""
+        value, note = np.asarray(value), self.note
+        noisy = note(self, value.astype(np.float64)) if note else self.added_to(value)
+        return noisy.astype(self.dtype or value.dtype, copy=False)
+
+    def added_to(self, value: Array) -> Array:
+        """Return a value with noise, in its precision."""
+        if np.shape(value) != self.shape:
+            raise ValueError(f"noise of shape {self.shape} is added to {np.shape(value)}")
+        noisy: Array = np.array(value, order="C")
+        flat = noisy.reshape(*self.scale.shape, -1)
+        measured = self.measure, self.magnitude
+        samplers.perturb_all(
+            flat, self.law, self.keys, self.place, self.scale, self.grid, *measured
+        )
+        return noisy
+
+
+class Noise:
+    """Source of the noise of B agents, for a batch of S seeds.
+
+    Parameters
+    ----------
+    keys
+        One for each agent and seed, two words each, shape (B, S, 2).
+    shape
+        Shape of one release, without the axes of agents and seeds.
+    privacy
+        Budget of one release.
+    dtype
+        Precision of the run, which releases have; if absent, that of the values.
+    release
+        What the method declares about its releases; by default noise is scaled for one contribution.
+
+    Attributes
+    ----------
+    ledgers
+        Releases of each agent so far.
+    entered
+        How many of these are of this round.
+    louder
+        Factors of what is drawn, for each seed, for audits and checks: ledgers are not told of them; None in every run.
+    """
+
+    louder: Array | None = None
+
+    def __init__(
+        self,
+        keys: Array,
+        shape: tuple[int, ...],
+        privacy: Privacy,
+        dtype: DTypeLike | None = None,
+        release: Release | None = None,
+    ) -> None:
+        self.keys = keys
+        self.shape = shape
+        self.privacy = privacy
+        self.release = release or Release("laplace", "gradient")
+        self._scaled_for = self.release.contributions(self.release.scaled_for)
+        self.ledgers = [Ledger() for _ in keys]
+        self._dtype = dtype
+        self.begin_round(0)
+
+    def begin_round(self, t: int, measure: bool = False) -> None:
+        """Count releases of round t from now on, and measure their magnitude if asked for."""
+        self._t, self._releases, self._measure = t, 0, measure
+        self.entered = 0
+        self._measured: list[tuple[Array, Array | float]] = []
+
+    @property
+    def t(self) -> int:
+        """Return the round."""
+        return self._t
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return the round, and how many releases of it were drawn."""
+        return self._t, self._releases
+
+    def draw(self, sensitivity: Sensitivity) -> Draw | float:
+        """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
+        law = self.laplace if self.release.law == "laplace" else self.gaussian
+        return law(sensitivity)
+
+    def laplace(self, sensitivity: Sensitivity) -> Draw | float:
+        """Draw ``xi ~ Laplace(0, sensitivity / epsilon)``: an epsilon-DP release of each agent.
+
+        Parameters
+        ----------
+        sensitivity
+            How far one contribution moves what the noise is added to; its scale follows from the bound in l1, times
+            the contributions that the release is scaled for.
+
+        Returns
+        -------
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
+
+        Raises
+        ------
+        TypeError
+            If there is no bound in l1.
+        """
+        bound = self._bound(sensitivity, "l1")
+        if not self.privacy.private:
+            return 0.0
+        # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
+        self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
+        grid, bound = on_grid(bound, math.prod(self.shape))
+        return self.next_draw(
+            samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid
+        )
+
+    def gaussian(
+        self, sensitivity: Sensitivity, std: Array | None = None, sampling: float = 1.0
+    ) -> Draw | float:
+        """Draw ``xi ~ N(0, std^2)``: by default the classical (epsilon, delta)-DP release of each agent.
+
+        Parameters
+        ----------
+        sensitivity
+            How far one contribution moves what the noise is added to; the bound in l2 is used.
+        std
+            Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
+        sampling
+            Probability that a record takes part in the value, see `Sampler`.
+
+        Returns
+        -------
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite and the method sets no standard
+        deviation.
+
+        Raises
+        ------
+        TypeError
+            If there is no bound in l2.
+        ValueError
+            If messages are summed securely: agents then share the noise, see `part`.
+        """
+        if self.privacy.summed:
+            raise ValueError(
+                "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
+                "noise.gaussian(...)"
+            )
+        return self._gaussian(sensitivity, sampling, std=std)
+
+    def part(self, sensitivity: Sensitivity, weights: Array, sampling: float = 1.0) -> Draw | float:
+        """Draw each agent's part of the noise of a secure sum: all parts together are what `gaussian` draws.
+
+        Variances of parts add up. All parts are on one grid, so that their sum is exact in double precision, and its
+        last bits tell nothing about its terms.
+
+        Parameters
+        ----------
+        sensitivity
+            How far one contribution moves the sum, the same for all agents that add noise; 0 for the others.
+        weights
+            What the agents have multiplied their values by, shape (B, 1): magnitudes are of noise on the values.
+        sampling
+            See `gaussian`.
+
+        Returns
+        -------
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
+        """
+        drawn = self._gaussian(sensitivity, sampling, self.privacy.summed, weights)
+        return replace(drawn, dtype=None) if isinstance(drawn, Draw) else drawn
+
+    def _gaussian(
+        self,
+        sensitivity: Sensitivity,
+        sampling: float,
+        parts: int = 1,
+        weights: Array | float = 1.0,
+        std: Array | None = None,
+    ) -> Draw | float:
+        """Draw noise of one of so many parts, whose sum is a release with the stated budget, or one with its own."""
+        bound = self._bound(sensitivity, "l2")
+        if std is None and not self.privacy.private:
+            return 0.0
+        # One step of the grid in every entry has this norm in l2. A part should be many steps of the grid, so that a
+        # sum of rounded numbers is as smooth as one of them.
+        grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)) * math.sqrt(parts))
+        if std is None:
+            self._enter("gaussian", sampling=sampling)
+            multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
+            std = multiplier * self._scaled_for * bound / math.sqrt(parts)
+        else:
+            times = self.release.contributions(self.privacy.relation)
+            multipliers = (std / (times * bound)).min(axis=1).tolist()
+            self._add(of_sample(each, sampling, self.privacy.radius) for each in multipliers)
+        return self.next_draw(samplers.GAUSSIAN, std, grid, weights)
+
+    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
+        """Draw ``xi ~ N(0, std^2)`` without an entry in the ledgers.
+
+        The noise is one part of a release; the method enters the cost of the release, see `enter`.
+
+        Parameters
+        ----------
+        std
+            Standard deviation, shape (B, S).
+        grid
+            Spacing that value and noise are rounded to, a power of two, shape (B, S).
+        counted
+            Whether it counts in the magnitude of the round's noise.
+
+        Returns
+        -------
+        Noise for a value of shape ``(B, S, *shape)``, whose precision it keeps.
+        """
+        self._beside("unentered")
+        drawn = self.next_draw(samplers.GAUSSIAN, std, grid, 1.0 if counted else None)
+        return replace(drawn, dtype=None)
+
+    def enter(self, cost: Cost) -> None:
+        """Enter in all ledgers what a release costs, for which the method has a proof."""
+        self._beside("enter")
+        self._add(itertools.repeat(cost))
+
+    def _beside(self, what: str) -> None:
+        """Refuse what nothing follows from, unless the method declares it."""
+        if self.release.value != "objective":
+            raise ValueError(
+                f"noise.{what} is for noise inside a problem, of which the ledger knows what the method states: "
+                "declare a Release with the value objective"
+            )
+
+    def _add(self, costs: Iterable[Cost]) -> None:
+        self.entered += 1
+        for ledger, cost in zip(self.ledgers, costs, strict=False):
+            ledger.add(cost)
+
+    def spherical(self, scale: Array) -> Array | float:
+        """Draw xi with a density proportional to ``exp(-||xi||_2 / scale)``: the mechanism of Chaudhuri et al. (2011).
+
+        With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP for the relation that the release is scaled for, and
+        is recorded so; a method with another scale says why its release is epsilon-DP. The direction is that of normal
+        numbers. The norm is Gamma distributed: it is the sum of as many exponential numbers, the sizes of Laplace
+        numbers.
+
+        Parameters
+        ----------
+        scale
+            Shape (B, S).
+
+        Returns
+        -------
+        Noise of shape ``(B, S, *shape)``, in double precision; or 0.0 when epsilon is infinite.
+        """
+        if not self.privacy.private:
+            return 0.0
+        self._enter("spherical")
+        one = np.ones(scale.shape)
+        nothing = np.zeros((*scale.shape, *self.shape))
+        xi = self.next_draw(samplers.GAUSSIAN, one, finest(one), None).added_to(nothing)
+        sizes = self.next_draw(samplers.LAPLACE, one, finest(one), None).added_to(nothing)
+        axes = tuple(range(2, xi.ndim))
+        factor = scale * np.abs(sizes).sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
+        xi *= factor.reshape(*scale.shape, *[1] * len(axes))
+        if self._measure:
+            self._measured.append((np.abs(xi).mean(axis=axes), 1.0))
+        return xi
+
+    def variables(self) -> dict[str, Any]:
+        """Return the ledgers, as they are now."""
+        return {"ledgers": [ledger.variables() for ledger in self.ledgers]}
+
+    def restore(self, variables: dict[str, Any]) -> None:
+        """Set ledgers to what `variables` returned."""
+        for ledger, kept in zip(self.ledgers, variables["ledgers"], strict=True):
+            ledger.restore(kept)
+
+    def magnitude(self) -> Array:
+        """Return the mean absolute entry of what was added in this round, shape (B, S)."""
+        found = [size / np.where(weight == 0, 1, weight) for size, weight in self._measured]
+        return np.mean(found or [np.zeros(self.keys.shape[:2])], axis=0)
+
+    def _bound(self, sensitivity: Sensitivity, norm: Literal["l1", "l2"]) -> Array:
+        """Bound in the norm that a law's scale is stated in; a bare number does not say its norm."""
+        bound: Array | None = getattr(sensitivity, norm, None)
+        if bound is None:
+            law = {"l1": "Laplace", "l2": "Gaussian"}[norm]
+            raise TypeError(
+                f"{law} noise takes its scale from the {norm} sensitivity: pass what gradient() returns, or "
+                f"Sensitivity({norm}=...); this {type(sensitivity).__name__} has none"
+            )
+        # Later than in the first release of all, a seed that diverges has NaN.
+        first = self._t <= 1 and not self._releases
+        if np.less(bound, 0).any() or (first and np.isnan(bound).any()):
+            raise ValueError(
+                f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
+            )
+        return bound
+
+    def _enter(self, law: str, l2: float = 1.0, linf: float = 1.0, sampling: float = 1.0) -> None:
+        """Enter a release with the stated budget in the ledgers."""
+        cost = replace(self.release, law=law).cost(self.privacy, l2, linf, sampling)
+        self._add(itertools.repeat(cost))
+
+    def next_draw(
+        self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
+    ) -> Draw:
+        """Draw the noise of the next release: all noise comes from here.
+
+        Parameters
+        ----------
+        law
+            Number of the law, such as `admmbench.privacy.samplers.LAPLACE`.
+        scale, grid
+            Of the noise, shape (B, S).
+        weights
+            By which its magnitude is divided; None if it does not count.
+        """
+        place = np.array(self.place)
+        self._releases += 1
+        if self.louder is not None:
+            scale = scale * self.louder
+        magnitude, shape = np.zeros(scale.shape), (*scale.shape, *self.shape)
+        measure = self._measure and weights is not None
+        if weights is not None and measure:
+            self._measured.append((magnitude, weights))
+        return Draw(law, self.keys, place, shape, scale, grid, measure, magnitude, self._dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Source of the Poisson samples of B agents, for S seeds: which records take part in a round.
+
+    Attributes
+    ----------
+    keys
+        One for each agent and seed, two words each, shape (B, S, 2); others than those of their noise.
+    """
+
+    keys: Array
+
+    def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
+        """Draw the samples of round t.
+
+        Each record takes part with the given probability, independently of other records and other rounds. The server
+        must not see which records take part.
+
+        Parameters
+        ----------
+        t
+            The round.
+        n_records
+            Records of each agent, shape (B,).
+        sampling
+            The probability; what is not a multiple of 2^-32 is rounded down.
+
+        Returns
+        -------
+        Numbers of the records that take part, for each agent and seed, in their order.
+        """
+        return [
+            [samplers.poisson_sample(key, t, n, sampling) for key in keys]
+            for keys, n in zip(self.keys, n_records.tolist(), strict=True)
+        ]
+
+    def numbers(self, t: int) -> Array:
+        """Draw a number for each agent in round t, shape (B, S): a cohort has the agents with the smallest."""
+        return np.array([[samplers.uniform(key, t) for key in keys] for keys in self.keys])
+
+    def coins(self, t: int, probability: float) -> Array:
+        """Draw which agents take part in round t, shape (B, S, 1, 1): each alone, as if it were a record."""
+        drawn = self.draw(t, np.ones(len(self.keys), int), probability)
+        return np.array([[len(each) > 0 for each in own] for own in drawn])[..., None, None]
