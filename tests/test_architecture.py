@@ -181,7 +181,7 @@ def test_snakemake_is_used_by_its_public_interface():
 
 # Without a public way: numba looks at no file before it loads it, and argparse lists no options.
 UNAVOIDABLE = {"compiled": {"_cache", "_impl", "_index_key"}}
-ARGPARSE = dict.fromkeys(("cli.options", "watch.study"), {"_option_string_actions"})
+ARGPARSE = {name: {"_option_string_actions"} for name in ("cli.options", "watch.study")}
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 
 
