@@ -136,11 +136,11 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
     names = [name for name in frame.columns if name not in settings.beside]
     kinds = {name: kind_of(name, seen[name], settings) for name in names}
     leave_empty_out(seen, kinds, settings)
-    asked = columns_of_kind(kinds, "number", "category")
+    required = columns_of_kind(kinds, "number", "category")
     if settings.missing == "refuse":
         # Such as the country code NA beside one other: without the word, the column would say something.
-        asked += [name for name in names if kinds[name][1] == "one value" and words[name]]
-    keep = _find_complete_rows(frame, asked, settings, set().union(*words.values()))
+        required += [name for name in names if kinds[name][1] == "one value" and words[name]]
+    keep = _find_complete_rows(frame, required, settings, set().union(*words.values()))
     frame, tests = frame[keep], None if tests is None else tests[keep]
     y, class_names = _targets(frame[settings.target], settings)
     if tests is None:
@@ -241,8 +241,8 @@ def _check_names(frame: pd.DataFrame, settings: Columns) -> None:
         raise ValueError(
             f"ranges: {settings.target!r} is the target; state its range in target_range"
         )
-    if both := settings.ranges_by_column.keys() & settings.categories:
-        raise ValueError(f"ranges: {min(both)!r} has categories too; give one of them")
+    if doubled := settings.ranges_by_column.keys() & settings.categories:
+        raise ValueError(f"ranges: {min(doubled)!r} has categories too; give one of them")
 
 
 def _mask_empty(values: pd.Series[Any], settings: Columns) -> tuple[pd.Series[Any], set[str]]:
@@ -257,8 +257,8 @@ def _mask_empty(values: pd.Series[Any], settings: Columns) -> tuple[pd.Series[An
     spelled = as_texts(values).astype("string").str.strip()
     empty = spelled.isin(stated | default).to_numpy()
     # Whole numbers beside a gap would become floats, which long ones do not fit in.
-    kept = values.astype(object) if types.is_integer_dtype(values) and empty.any() else values
-    return kept.mask(empty), {*spelled[empty]} & default - {""}
+    converted = values.astype(object) if types.is_integer_dtype(values) and empty.any() else values
+    return converted.mask(empty), {*spelled[empty]} & default - {""}
 
 
 def _find_complete_rows(
@@ -279,18 +279,18 @@ def _find_complete_rows(
             fix += " and missing: impute for the others" * (len(lost) < len(lacking))
         else:
             fix = "missing: impute or missing: drop, or leave the column out by kinds: {...: leave_out}"
-        said = f"; {listed(sorted(words))} in text is missing unless keep_default_na: false"
+        hint = f"; {listed(sorted(words))} in text is missing unless keep_default_na: false"
         raise ValueError(
-            f"values are missing: {_list_counts(lacking)}; set {fix}{said * bool(words)}"
+            f"values are missing: {_list_counts(lacking)}; set {fix}{hint * bool(words)}"
         )
     if not keep.any():
-        how = "missing: drop"
+        cause = "missing: drop"
         if not len(lacking):
-            how, lacking = (
-                f"dropna: [{listed(settings.dropna)}]",
-                frame[settings.dropna].isna().sum(),
-            )
-        raise ValueError(f"{how} leaves no record, as values are missing: {_list_counts(lacking)}")
+            cause = f"dropna: [{listed(settings.dropna)}]"
+            lacking = frame[settings.dropna].isna().sum()
+        raise ValueError(
+            f"{cause} leaves no record, as values are missing: {_list_counts(lacking)}"
+        )
     return keep
 
 

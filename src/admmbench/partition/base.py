@@ -1,4 +1,4 @@
-"""What all partitions share: selections of rows or columns, the result of a split, and the base of the schemes."""
+"""Common parts of partitions: selections of rows or columns, the result of a split, and the base of the schemes."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Scheme(Strict):
 
     @property
     def shuffled(self) -> bool:
-        """Whether seeds draw their own rows."""
+        """Tell whether seeds draw their own rows."""
         return False
 
     @property
     def uneven(self) -> bool:
-        """Whether seeds give an agent other numbers of rows."""
+        """Tell whether seeds give an agent other numbers of rows."""
         return False
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
@@ -86,7 +86,7 @@ class Scheme(Strict):
 
     @property
     def tests_on_test_part(self) -> bool:
-        """Whether the rows of the test part test, and none of them trains."""
+        """Tell whether the rows of the test part test, and none of them trains."""
         return getattr(self, "train", None) is None
 
     def order_warning(self, dataset: Dataset) -> str:
@@ -95,7 +95,7 @@ class Scheme(Strict):
 
     @property
     def fixed(self) -> Scheme:
-        """The partition with equally many agents that is the same for all seeds."""
+        """Return the partition with equally many agents that is the same for all seeds."""
         undrawn = {"shuffle": False, "train": None}
         changes = {name: undrawn[name] for name in undrawn if name in type(self).model_fields}
         return self.model_copy(update=changes)

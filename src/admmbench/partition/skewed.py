@@ -32,17 +32,17 @@ class _SkewedScheme(Scheme):
 
     @property
     def shuffled(self) -> bool:
-        """True: seeds draw their own rows."""
+        """Return true: seeds draw their own rows."""
         return True
 
     @property
     def uneven(self) -> bool:
-        """True: seeds draw how many rows an agent has."""
+        """Return true: seeds draw how many rows an agent has."""
         return True
 
     @property
     def fixed(self) -> IID:
-        """Partition into equal shares in file order."""
+        """Return the partition into equal shares in file order."""
         return IID(agents=self.agents)
 
     def n_agents(self, info: DatasetInfo) -> int:
@@ -124,7 +124,7 @@ class Labels(_SkewedScheme):
     per_agent: Count
 
     def n_agents(self, info: DatasetInfo) -> int:
-        """Count the agents; ValueError if classes are too few, or some would be nobody's."""
+        """Count the agents; ValueError if classes are too few, or some would have no agent."""
         agents, k = super().n_agents(info), info.n_classes
         if self.per_agent > k:
             raise ValueError(f"agents.per_agent: {info.name} has {k} classes, not {self.per_agent}")

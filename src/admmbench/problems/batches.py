@@ -203,9 +203,9 @@ class Batch:
         """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
         for slope_norms, x_norms, bounds in zip(slopes, self._norms, largest, strict=True):
             contributions = slope_norms * x_norms[:, None]
-            found = np.maximum.reduceat(contributions, self._starts[:-1])
+            most = np.maximum.reduceat(contributions, self._starts[:-1])
             # A share has one piece in a batch: a second one begins the next.
-            bounds[self._places] = np.maximum(bounds[self._places], found)
+            bounds[self._places] = np.maximum(bounds[self._places], most)
 
     def _predict(self, X: Array, z: Array, dtype: np.dtype[Any]) -> Array:
         """Return predictions of local models, shape (n, seeds, K)."""

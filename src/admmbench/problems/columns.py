@@ -273,8 +273,8 @@ class Party:
     def basis(self) -> Array:
         """Return an orthonormal basis of range(D_m), shape (N, rank)."""
         values, vectors = linalg.eigh(self._gram(np.float64))
-        kept = values > _RANK_TOLERANCE * values[-1]
+        positive = values > _RANK_TOLERANCE * values[-1]
         # With D = U S V^T, the eigenvectors are V, and U = D V / S, or they are U already.
         if not self._tall:
-            return vectors[:, kept].astype(self.D.dtype)
-        return ((self.D @ vectors[:, kept]) / np.sqrt(values[kept])).astype(self.D.dtype)
+            return vectors[:, positive].astype(self.D.dtype)
+        return ((self.D @ vectors[:, positive]) / np.sqrt(values[positive])).astype(self.D.dtype)

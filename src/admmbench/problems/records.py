@@ -232,7 +232,7 @@ class BoundRecords(BoundLoss[PartsT]):
         return self.own_strength * self.penalty.gradient_bound(self.size)
 
     def add_penalty_gradient(
-        self, gradient: Array, at: Array, strength: float | None = None
+        self, gradient: Array, models: Array, strength: float | None = None
     ) -> Array:
         """Add the (sub)gradient of the penalty in place.
 
@@ -240,13 +240,13 @@ class BoundRecords(BoundLoss[PartsT]):
         ----------
         gradient
             Gradient of the loss.
-        at
+        models
             Models, of the same shape.
         strength
             Weight of the penalty; `mean_strength` if absent, which belongs to means over an agent's own records.
         """
         weight = self.mean_strength if strength is None else strength
-        gradient += gradient.dtype.type(weight) * self.penalty.gradient(at)
+        gradient += gradient.dtype.type(weight) * self.penalty.gradient(models)
         return gradient
 
     def counts(self, n_samples: Array) -> Array:

@@ -80,21 +80,22 @@ def _sum_columns(
     tile: Array,
     sums: Array,
 ) -> None:
+    """Do what `sum_columns` does, tile by tile: the columns of a tile are turned into rows."""
     (n, M), width = sums.shape, tile.shape[1]
     rest = np.empty((n, width), sums.dtype)
     for first in range(0, M, width):
-        some = min(width, M - first)
-        tile[:, some:] = 0
-        for m in range(some):
+        needed = min(width, M - first)
+        tile[:, needed:] = 0
+        for m in range(needed):
             row = matrix[first + m]
             for j in range(len(columns)):
                 tile[j, m] = row[columns[j]]
-        if some == width:
-            _sum_tile(values, levels, places, starts, tile, sums, first, some)
+        if needed == width:
+            _sum_tile(values, levels, places, starts, tile, sums, first, needed)
         else:
-            _sum_tile(values, levels, places, starts, tile, rest, 0, some)
+            _sum_tile(values, levels, places, starts, tile, rest, 0, needed)
             for i in range(n):
-                for m in range(some):
+                for m in range(needed):
                     sums[i, first + m] = rest[i, m]
 
 
@@ -109,17 +110,18 @@ def _sum_rows(
     sums: Array,
     add: bool,
 ) -> None:
+    """Do what `sum_rows` does, tile by tile: the sums of a tile are turned into columns."""
     (M, n), width = sums.shape, tile.shape[1]
     turned = np.empty((n, width), sums.dtype)
     for first in range(0, M, width):
-        some = min(width, M - first)
-        tile[:, some:] = 0
+        needed = min(width, M - first)
+        tile[:, needed:] = 0
         for i in range(len(tile)):
-            row, target = matrix[i, first : first + some], tile[i]
-            for m in range(some):
+            row, target = matrix[i, first : first + needed], tile[i]
+            for m in range(needed):
                 target[m] = row[m]
-        _sum_tile(values, levels, places, starts, tile, turned, 0, some)
-        for m in range(some):
+        _sum_tile(values, levels, places, starts, tile, turned, 0, needed)
+        for m in range(needed):
             line = sums[first + m]
             if add:
                 for j in range(n):
@@ -138,11 +140,11 @@ def _sum_tile(
     tile: Array,
     sums: Array,
     column: int,
-    some: int,
+    needed: int,
 ) -> None:
     """Set a tile's width of ``sums``, from a column on, to sums of rows of the tile; so many columns are needed."""
     for i in range(len(starts) - 1):
-        if some > _NARROW:
+        if needed > _NARROW:
             _add_up(values, levels, places, starts[i], starts[i + 1], tile, sums, i, column, _WIDE)
         else:
             _add_up(
