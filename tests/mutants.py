@@ -45,7 +45,7 @@ ROOMS = {
     "base": "base algorithms regression contracts",
     "problems": "problems regression contracts",
     "privacy": "privacy algorithms/test_objp.py algorithms/test_outp.py contracts",
-    "partition.py": "test_partition.py problems regression",
+    "partition": "partition problems regression",
     "results": "results report",
     "claims": "claims report/test_report.py",
 }

@@ -77,7 +77,7 @@ def test_a_module_is_kept_and_named_by_its_text(tmp_path, monkeypatch, caplog):
 def test_without_a_place_to_keep_it_nothing_fails(tmp_path, monkeypatch, caplog):
     (tmp_path / "cache").write_text("a file where a folder should be")
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "cache"))
-    compiled._not_kept.cache_clear()
+    compiled._warn_not_kept.cache_clear()
     assert compiled.load("VALUE = 3\n", "a value").VALUE == 3
     assert "compiled code is not kept" in caplog.text
 

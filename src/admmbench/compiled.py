@@ -1,12 +1,12 @@
-"""Code that is made from a method's equation, compiled once, and kept on disk.
+"""Compiled code: kernels that are written from a method's equation, compiled once, and cached on disk.
 
-numba keeps compiled functions beside their source file, or in ``NUMBA_CACHE_DIR``; here, if neither can be written, in
-the user's own folder. What is loaded is code: it must be as it was saved, and no other user may have written it.
+numba caches compiled functions in the folder of their source file, or in ``NUMBA_CACHE_DIR``; if neither can be
+written, this module takes the user's own folder. Cached files are code: they must be as they were saved, and no other
+user may have written them.
 
-If a kernel calls an equation from another file, it would still
-use the old equation after an edit. If it is a closure over the equation, every process would compile it again. So a
-kernel and the equation in it are written out as one module, which is named by the hash of its text: another text is
-another module.
+If a kernel called an equation from another file, it would still use the old equation after an edit. If it were a
+closure over the equation, every process would compile it again. So a kernel and its equation are written out as one
+module, which is named by the hash of its text: another text is another module.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ from admmbench.files import import_file, is_own, private_folder, write
 
 _log = logging.getLogger(__name__)
 _LOCK = threading.Lock()
-# What an equation may use besides its arguments.
+# Names that an equation may use besides its arguments.
 _KNOWN = {"np", "math", "abs", "max", "min"}
 
 
 FOLDER = "kernels"
-# Who owns the package can run code anyway.
+# Users whose files are loaded: the owner of the package can run code anyway.
 _TRUSTED = (0, Path(__file__).stat().st_uid)
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with options; what it compiles is kept where that is possible, see `_Cache`."""
+    """Return `numba.njit` with options, whose compiled code is cached where that is possible, see `_Cache`."""
 
-    def kept(function: Callable[..., Any]) -> Any:
-        made = numba.njit(**options)(function)
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
         try:
-            made._cache = _Cache(function)
+            dispatcher._cache = _Cache(function)
         except (OSError, RuntimeError) as error:
-            _not_kept(str(error))
-        return made
+            _warn_not_kept(str(error))
+        return dispatcher
 
-    return kept
+    return decorate
 
 
 @functools.cache
-def _not_kept(why: str) -> None:
-    """Say so once, and not for each function."""
-    _log.warning("compiled code is not kept: %s", why)
+def _warn_not_kept(reason: str) -> None:
+    """Warn that compiled code is not cached: once for a reason, and not for each function."""
+    _log.warning("compiled code is not kept: %s", reason)
 
 
 class _OwnFolder(InTreeCacheLocator):
-    """The user's own folder, for sources that nothing can be written beside."""
+    """Cache in the user's own folder, for sources in a folder that cannot be written."""
 
     def __init__(self, function: Any, source: str) -> None:
         super().__init__(function, source)
@@ -79,23 +79,25 @@ class _OwnFolder(InTreeCacheLocator):
         self._cache_path = str(private_folder() / FOLDER / folder)
 
 
-class _Content(CompileResultCacheImpl):
+class _CacheImplementation(CompileResultCacheImpl):
+    """Content of numba's cache, in the first folder that can be written."""
+
     _locator_classes = [UserProvidedCacheLocator, InTreeCacheLocator, _OwnFolder]
 
 
 class _Cache(FunctionCache):
-    """numba's cache of a function, with a file for each signature, and a checksum in it.
+    """Cache of numba for a function, with a file for each signature, and a checksum in the file.
 
-    A file that is damaged, of other code, or perhaps of another user counts as none, and one that cannot be written is
-    not needed: the function is compiled again.
+    A file that is damaged, of other code, or perhaps of another user is ignored, and the function is compiled again; so
+    it is where no file can be written.
     """
 
-    # `numba.njit(cache=True)` unpickles whatever file it finds: a damaged one ends the run, and one that another user
-    # wrote is run. It has no public way to look at a file before.
-    _impl_class = _Content
+    # `numba.njit(cache=True)` unpickles any file that it finds: a damaged file ends the run, and a file of another user
+    # is executed. numba has no public way to check a file before.
+    _impl_class = _CacheImplementation
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Load what was compiled for a signature; None if that cannot be done."""
+        """Load the code of a signature; None if that cannot be done."""
         context.refresh()
         path, code = self._entry(signature, context.codegen())
         try:
@@ -112,29 +114,30 @@ class _Cache(FunctionCache):
             _log.warning("%s is not used: %s; compiling once more", path, error)
             return None
 
-    def save_overload(self, signature: Any, made: Any) -> None:
-        """Save what was compiled for a signature, if that can be done."""
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Save the code of a signature, if that can be done."""
         try:
-            if not self._impl.check_cachable(made):
+            if not self._impl.check_cachable(result):
                 return
-            path, code = self._entry(signature, made.codegen)
-            data = dumps(self._impl.reduce(made))
+            path, code = self._entry(signature, result.codegen)
+            data = dumps(self._impl.reduce(result))
             write(path, code + hashlib.sha256(data).digest() + data)
             path.chmod(path.stat().st_mode & ~0o022)
         except Exception as error:
-            _not_kept(str(error))
+            _warn_not_kept(str(error))
 
     def _entry(self, signature: Any, codegen: Any) -> tuple[Path, bytes]:
-        """File of a signature on this processor, and the hash of what else it depends on."""
-        # What a function is closed over is made by its file; compiled functions have other bytes in each process.
+        """Return the file of a signature on this processor, and the hash of numba, the source and the code."""
+        # The variables of a closure are left out: the source makes them, and their bytes differ in each process.
         signature, processor, (code, _) = self._index_key(signature, codegen)
         name = hashlib.sha256(repr((signature, processor)).encode()).hexdigest()[:16]
         stamp = self._impl.locator.get_source_stamp()
-        of = hashlib.sha256(repr((numba.__version__, stamp, code)).encode()).digest()
-        return Path(self.cache_path, f"{self._impl.filename_base}.{name}.nbc"), of
+        digest = hashlib.sha256(repr((numba.__version__, stamp, code)).encode()).digest()
+        return Path(self.cache_path, f"{self._impl.filename_base}.{name}.nbc"), digest
 
 
 def _read_trusted(path: Path) -> bytes:
+    """Return the content of a file that only this user, or a trusted one, can write."""
     # Opening a pipe would wait for somebody to write.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not is_own(os.fstat(file.fileno()), *_TRUSTED):
@@ -143,7 +146,7 @@ def _read_trusted(path: Path) -> bytes:
 
 
 def source(function: Callable[..., Any], what: str = "a kernel") -> str:
-    """Source of a function, as it was imported.
+    """Return the source of a function, as it was imported.
 
     Raises
     ------
@@ -161,7 +164,7 @@ def source(function: Callable[..., Any], what: str = "a kernel") -> str:
 
 
 def equation_source(equation: Callable[..., Any], name: str) -> str:
-    """Source of an equation as a function of another name, without decorators, annotations and docstring.
+    """Return the source of an equation as a function of another name, without decorators, annotations and docstring.
 
     Numbers in it are wrapped by ``number``, a type that the module must state: single precision stays so.
 
@@ -177,8 +180,8 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     if function.args.args and function.args.args[0].arg == "self":
         raise ValueError(f"{what} takes self: write a function, and give it numbers")
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-    own = {argument.arg for argument in function.args.args}
-    own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    defined = {argument.arg for argument in function.args.args}
+    defined |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
     function.name, function.decorator_list, function.returns = name, [], None
     for argument in function.args.args:
         argument.annotation = None
@@ -187,7 +190,7 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     _Numbers().visit(function)
     ast.fix_missing_locations(function)
-    if foreign := sorted(used - own - _KNOWN):
+    if foreign := sorted(used - defined - _KNOWN):
         raise ValueError(
             f"{what} uses {', '.join(foreign)}: write it out, or take it as an argument; it may use np and math"
         )
@@ -195,7 +198,7 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
 
 
 def _is_unchanged(function: Callable[..., Any]) -> bool:
-    """Whether the file of a function still holds what it was made of: it may have been edited since."""
+    """Tell whether the file of a function still holds its code, and was not edited after the import."""
     imported = function.__code__
     path = Path(imported.co_filename)
     if not path.exists():  # typed in, in a notebook
@@ -206,6 +209,7 @@ def _is_unchanged(function: Callable[..., Any]) -> bool:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object, and all code objects in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -213,7 +217,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Wrap numbers, but for whole powers."""
+    """Transformer of an equation that wraps its numbers, but for whole powers."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         node.left = self.visit(node.left)
@@ -236,14 +240,15 @@ def load(text: str, what: str) -> ModuleType:
     text
         Source of the module; functions in it are compiled with `njit`.
     what
-        What it is for, in words: compiling takes some seconds, and the log says so.
+        Words for the purpose of the module: compiling takes some seconds, and the log tells of it.
     """
-    with _LOCK:  # whoever asks at the same time gets the same module
+    with _LOCK:  # so that threads that ask at the same time get the same module
         return _load(text, what)
 
 
 @functools.cache
 def _load(text: str, what: str) -> ModuleType:
+    """Import a module with this text, see `load`; in a folder of this process if the cache cannot be written."""
     digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
     name = f"kernel_{digest[:16]}"
     try:
@@ -252,7 +257,7 @@ def _load(text: str, what: str) -> ModuleType:
             _log.info("compiling %s, once for this machine", what)
             write(path, text)
     except OSError as error:
-        _not_kept(str(error))
+        _warn_not_kept(str(error))
         folder = Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.py"

@@ -1,4 +1,4 @@
-"""What can be added by one module: methods, losses and data sets, built in, installed, or the path of a file."""
+"""Plug-ins: methods, losses and data sets of one module each, built in, installed, or the path of a file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def load_file(path: Path) -> ModuleType:
         return _load(path.resolve(), path.read_bytes())
 
 
-# What follows where a value of another type was returned.
+# Errors that follow where a plug-in returned a value of another type.
 _OF_TYPES = (TypeError, AttributeError, LookupError)
 # Names of the modules that were loaded here from outside the package.
 _FOREIGN: set[str] = set()
@@ -52,6 +52,7 @@ _FOREIGN: set[str] = set()
 
 @lru_cache
 def _load(path: Path, content: bytes) -> ModuleType:
+    """Import a file, once for each content."""
     # Files of one name in several folders are several modules.
     place = hashlib.sha256(str(path).encode()).hexdigest()[:8]
     name = f"_admmbench_plugin_{path.stem}_{place}"
@@ -61,12 +62,12 @@ def _load(path: Path, content: bytes) -> ModuleType:
 
 @contextlib.contextmanager
 def explained(what: str, *passing: type[Exception]) -> Iterator[None]:
-    """Make one `ValueError` of whatever a plug-in raises: its ``sys.exit(0)`` must not end a command with status 0.
+    """Turn any exception of a plug-in into a `ValueError`: its ``sys.exit(0)`` must not end a command with status 0.
 
     Parameters
     ----------
     what
-        Begins the message.
+        Beginning of the message.
     passing
         Exceptions that a plug-in may raise: their messages are for users.
     """
@@ -80,7 +81,7 @@ def explained(what: str, *passing: type[Exception]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def answerable(*names: str) -> Iterator[None]:
-    """Do the same where the suite and plug-ins of these names work together; any `ValueError` passes."""
+    """Do what `explained` does where the suite and plug-ins of these names work together; any `ValueError` passes."""
     try:
         yield
     except (KeyboardInterrupt, MemoryError, ValueError):
@@ -92,9 +93,9 @@ def answerable(*names: str) -> Iterator[None]:
 
 
 def is_foreign(error: BaseException, *names: str) -> bool:
-    """Say whether a plug-in raised, or something that it called, other than the suite in refusing what it was given.
+    """Tell whether a plug-in, or code that it called, raised an error; a refusal by the suite is none.
 
-    Where one of the names is that of a file, an error of types is put down to what this returned.
+    If one of the names is the path of a file, errors of types count as errors of the value that this file returned.
     """
     if isinstance(error, _OF_TYPES) and any(name.endswith(".py") for name in names):
         return True
@@ -104,7 +105,7 @@ def is_foreign(error: BaseException, *names: str) -> bool:
 
 
 def raised(error: BaseException) -> str:
-    """Say in one line what was raised, and by which line of a plug-in."""
+    """Return an exception in one line, with the line of a plug-in that raised it."""
     text = " ".join(str(error).split())
     if isinstance(error, SyntaxError) and error.filename:
         where, text = f'File "{error.filename}", line {error.lineno}: ', error.msg
@@ -116,7 +117,7 @@ def raised(error: BaseException) -> str:
 
 
 def _lines(error: BaseException) -> list[str]:
-    """List the lines of plug-ins that an exception came through, the one that raised it last."""
+    """List the lines of plug-ins that an exception came through; the line that raised it is the last."""
     return [
         f'File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -125,7 +126,7 @@ def _lines(error: BaseException) -> list[str]:
 
 
 def identity(module: ModuleType) -> str:
-    """Name a module by its content, too: others outside the package may have its name."""
+    """Return the name of a module, with a hash of its content outside the package, where others may have the name."""
     name = module.__name__.rpartition(".")[2]
     if module.__name__.startswith("admmbench."):
         return name
@@ -135,7 +136,7 @@ def identity(module: ModuleType) -> str:
 
 @cache
 def meaning(source: bytes) -> str:
-    """Hash what `bare` leaves of a module's source: equal for modules that mean the same."""
+    """Hash the `bare` source of a module: equal for modules that mean the same."""
     return hashlib.sha256(bare(ast.parse(source)).encode()).hexdigest()[:16]
 
 
@@ -144,7 +145,7 @@ _DESCRIPTIONS = {"examples", "family"}
 
 
 def bare(tree: ast.Module) -> str:
-    """Write source without docstrings, comments, formatting, and descriptions that the module does not read."""
+    """Return source without docstrings, comments, formatting, and descriptions that the module does not read."""
     read = {name for node in ast.walk(tree) for name in _read_by(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -158,14 +159,14 @@ def bare(tree: ast.Module) -> str:
 
 
 def _is_method(node: ast.AST) -> bool:
-    """Say whether a node is the class of a method, to go by how all of them begin: what is read of others may count."""
+    """Tell whether a node is the class of a method, by the decorator of all of them; other classes may differ."""
     if not (isinstance(node, ast.ClassDef) and node.bases):
         return False
-    return any(ast.unparse(each).endswith("parameters") for each in node.decorator_list)
+    return any(ast.unparse(decorator).endswith("parameters") for decorator in node.decorator_list)
 
 
 def _read_by(node: ast.AST) -> list[str]:
-    """List the name that a node reads: of a variable, of an attribute, or as a text."""
+    """List the name that a node reads, if any: of a variable, of an attribute, or as a text."""
     match node:
         case ast.Attribute(attr=str(name), ctx=ast.Load()) | ast.Name(id=str(name), ctx=ast.Load()):
             return [name]
@@ -175,7 +176,7 @@ def _read_by(node: ast.AST) -> list[str]:
 
 
 def _defined_by(node: ast.stmt) -> list[str]:
-    """List the name that a statement of a method's class defines, if it is one alone, and no parameter."""
+    """List the name that a statement of a method's class defines, if it is a single one, and no parameter."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]):
             return [name]
@@ -187,7 +188,7 @@ def _defined_by(node: ast.stmt) -> list[str]:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """Say whether a statement is a docstring, also of an attribute: text that is only an expression."""
+    """Tell whether a statement is a docstring, also of an attribute: an expression that is only text."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -225,18 +226,18 @@ def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
 
 @dataclass(frozen=True)
 class Registry(Generic[T]):
-    """Modules of one kind, each with one class; loaded by name when asked for, so that a job reaches its own only.
+    """Modules of one kind, each with one class; they are loaded by name, so that a job reaches its own module only.
 
     Attributes
     ----------
     kind
-        What they are, in a word.
+        Name of the kind, in a word or two.
     package
-        Package of the built-in ones, a module for each; modules whose names begin with ``_`` are something else.
+        Package of the built-in modules; modules whose names begin with ``_`` are something else.
     group
-        Entry-point group of installed ones.
+        Entry-point group of installed modules.
     base
-        What their classes extend.
+        Base of their classes.
     """
 
     kind: str
@@ -246,7 +247,7 @@ class Registry(Generic[T]):
 
     @cached_property
     def built_in(self) -> frozenset[str]:
-        """Return the names of the built-in ones: those of the package's modules."""
+        """Return the names of the package's modules."""
         modules = pkgutil.iter_modules(importlib.import_module(self.package).__path__)
         return frozenset(module.name for module in modules if not module.name.startswith("_"))
 
@@ -264,11 +265,11 @@ class Registry(Generic[T]):
         """
         if name.endswith(".py"):
             return load_file(expanded(name))
-        here = name in self.built_in
-        module = f"{self.package}.{name}" if here else installed(self.group).get(name)
+        is_built_in = name in self.built_in
+        module = f"{self.package}.{name}" if is_built_in else installed(self.group).get(name)
         if module is None:
             raise ValueError(unknown(self.kind, name, self.names()))
-        if not here:
+        if not is_built_in:
             _FOREIGN.add(module)
         with explained(f"{self.kind} {name!r} cannot be imported"):
             return importlib.import_module(module)

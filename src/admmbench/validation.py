@@ -1,4 +1,4 @@
-"""Checks of what users write. The messages of refusals are worded here and nowhere else."""
+"""Checks of settings that users write. The messages of refusals are worded here and nowhere else."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-# YAML's infinity, and how people write it; and numbers that YAML 1.1 leaves as text, for those who read with it.
+# Spellings of infinity, in YAML and by people; and numbers that readers of YAML 1.1 leave as text.
 _INFINITE = (".inf", "inf", "infty", "infinity")
 _LEFT_AS_TEXT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
 _MOST = 1e100
-# Bytes of a file's name; what Snakemake and a file that is being written add comes to 255.
+# Bytes of a file's name; with the additions of Snakemake and of a temporary file there are 255, the limit.
 _LONGEST = 200
-# Neither a file of results nor a figure can have these.
+# Characters that neither a file of results nor a figure can have.
 _IN_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _IN_NO_NAME = re.compile(r"^[-.~\s]|[{}/\\\x00-\x1f\x7f]|\s$|^$")
 
-# How pydantic calls a type among those that a value may have, between the keys of a path.
+# Names of types that pydantic puts between the keys of a path, where a value may have one of several.
 _TYPE = re.compile(r"str|int|float|bool|none|.*[\[-].*|[A-Z].*")
 # Characters of a value that a message shows.
 _SHOWN = 80
@@ -48,12 +48,12 @@ _ALIKE = 0.5
 
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
-"""Path of a key, below what is checked."""
+"""Path of a key, below the value that is checked."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
 def parameters(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass whose fields are checked.
+    """Turn a class into a frozen dataclass whose fields are checked.
 
     Parameters come from YAML: unknown names and values out of range are refused when the object is made.
 
@@ -88,19 +88,20 @@ def _number(value: Any) -> Any:
     """Read the spellings of infinity, and ``1e-6`` where it is text; refuse other text, and ``true``."""
     if isinstance(value, str) and value.lower() in _INFINITE:
         return math.inf
-    if _no_number(value):
+    if _is_no_number(value):
         raise ValueError(f"expected a number, got {value!r}")
     return float(value) if isinstance(value, str) else value
 
 
-def _no_number(value: Any) -> bool:
-    """Whether Python would make a number of what is none for a reader."""
+def _is_no_number(value: Any) -> bool:
+    """Tell whether Python would make a number of a value that is none for a reader."""
     if isinstance(value, str):
         return value.lower() not in _INFINITE and not _LEFT_AS_TEXT.fullmatch(value)
     return isinstance(value, bool)
 
 
 def _as_list(value: Any) -> Any:
+    """Return a value as a list, if it is none."""
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -113,10 +114,10 @@ def distinct(values: list[Any]) -> list[Any]:
 
 def _each_once(values: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """Refuse budgets that are one number in several spellings, such as 1 and "1": the last would win."""
-    made = handler(values)
-    if len(made) < len(values):
+    by_budget = handler(values)
+    if len(by_budget) < len(values):
         raise ValueError(f"each budget may appear once, got {list(values)}; remove one")
-    return made
+    return by_budget
 
 
 def printed(text: str) -> str:
@@ -139,7 +140,7 @@ def file_name(name: str, what: str) -> str:
 
 
 def _folder(text: str) -> str:
-    """Spell a folder in one way, with ``~`` and ``$HOME`` for what they stand for."""
+    """Spell a folder in one way; ``~`` and ``$HOME`` are expanded."""
     path = os.path.normpath(expanded(text)) if text.strip() else "."
     if path in (".", "/", "//"):
         raise ValueError(f"{text!r} is no folder of its own; name one")
@@ -166,7 +167,7 @@ def _budget(value: float) -> float:
 
 Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
 Length = Annotated[Number, Field(gt=0), AfterValidator(_with_square)]
-"""Of a vector, in any norm: bounds are made of squares of it."""
+"""Length of a vector, in any norm: bounds are computed from its square."""
 PerhapsInfinite = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[PerhapsInfinite, Field(gt=0), AfterValidator(_budget)]
 Epsilons = Annotated[
@@ -181,37 +182,37 @@ ByBudget = Annotated[dict[float, T], WrapValidator(_each_once)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Whole, Field(ge=1, le=10**9)]
 Text = Annotated[str, AfterValidator(printed)]
-"""A part of results."""
+"""Text that is a part of results."""
 Folder = Annotated[str, AfterValidator(_folder)]
 
 
 def fault(path: Keys, text: str, values: Any) -> ValidationError:
-    """Say what is wrong about a key below those that are being checked."""
+    """Return the error of a key below the value that is being checked."""
     error = PydanticCustomError("value_error", "{text}", {"text": text})
     details = InitErrorDetails(type=error, loc=path, input=values)
     return ValidationError.from_exception_data("", [details])
 
 
-def _slips(given: Any, made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
+def _slips(written: Any, parsed: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
     """Find values that Python made of another type: ``true`` is no 1, ``"5"`` no 5, ``"yes"`` no ``true``."""
-    if isinstance(made, bool):
-        if isinstance(given, str | int | float) and not isinstance(given, bool):
-            yield path, f"expected true or false, got {given!r}"
-    elif isinstance(made, int | float):
-        if _no_number(given) or made != made:
-            yield path, f"expected a number, got {given!r}"
-    elif isinstance(given, list | tuple) and isinstance(made, list | tuple):
-        for place, pair in enumerate(zip(given, made, strict=False)):
+    if isinstance(parsed, bool):
+        if isinstance(written, str | int | float) and not isinstance(written, bool):
+            yield path, f"expected true or false, got {written!r}"
+    elif isinstance(parsed, int | float):
+        if _is_no_number(written) or parsed != parsed:
+            yield path, f"expected a number, got {written!r}"
+    elif isinstance(written, list | tuple) and isinstance(parsed, list | tuple):
+        for place, pair in enumerate(zip(written, parsed, strict=False)):
             yield from _slips(*pair, (*path, place))
-    elif isinstance(given, Mapping):
-        parts = made if isinstance(made, Mapping) else getattr(made, "__dict__", {})
-        for key in given:
+    elif isinstance(written, Mapping):
+        parts = parsed if isinstance(parsed, Mapping) else getattr(parsed, "__dict__", {})
+        for key in written:
             if key in parts:
-                yield from _slips(given[key], parts[key], (*path, key))
+                yield from _slips(written[key], parts[key], (*path, key))
 
 
 class Strict(BaseModel):
-    """Models of this kind are immutable, and take no key that is not declared and no value of another type."""
+    """Immutable model that takes no key that is not declared and no value of another type."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, ser_json_inf_nan="strings", use_attribute_docstrings=True
@@ -229,97 +230,100 @@ class Strict(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _as_written(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse what pydantic makes fit."""
-        made = handler(values)
+        """Refuse values that pydantic converts to another type."""
+        model = handler(values)
         if isinstance(values, Mapping):
-            for path, text in _slips(values, made):
+            for path, text in _slips(values, model):
                 raise fault(path, text, values)
-        return made
+        return model
 
 
 def meant(name: object, names: Iterable[str]) -> str:
-    """End a message about a name that does not exist: with the nearest one that does, if one is like it.
+    """Return the end of a message about an unknown name: the nearest known one, if one is similar.
 
-    Letters in another order are the likeliest slip (``obpj`` means ``objp``), then what difflib finds alike.
+    Letters in another order are the likeliest slip (``obpj`` means ``objp``), then names that difflib finds similar.
     """
-    given = str(name)
+    written = str(name)
 
     def likeness(other: str) -> tuple[bool, float]:
-        return sorted(other) == sorted(given), SequenceMatcher(None, other, given).ratio()
+        return sorted(other) == sorted(written), SequenceMatcher(None, other, written).ratio()
 
     near = max(names, key=likeness, default="")
     return f"; did you mean {near!r}?" if likeness(near) >= (False, _ALIKE) else ""
 
 
 def suggestion(name: object, names: Collection[str]) -> str:
-    """End a message about a name that does not exist: with the nearest one that does, or else all of them."""
+    """Return the end of a message about an unknown name: the nearest known one, or else all of them."""
     return meant(name, names) or (f" (there are {', '.join(sorted(names))})" if names else "")
 
 
 def unknown(kind: str, name: object, names: Collection[str]) -> str:
-    """Word the message about a name that does not exist."""
+    """Return the message about an unknown name."""
     return f"unknown {kind} {name!r}{suggestion(name, names)}"
 
 
 def one_of(what: str, value: object, words: Any) -> None:
-    """Refuse a value of a class that is none of some words, or of those of a `Literal`: nothing would act on it."""
+    """Refuse a value that is none of some words, or none of a `Literal`: no code would act on it."""
     names = get_args(words) or tuple(words)
     if value not in names:
         raise ValueError(f"{what}: {value!r} is none of {', '.join(names)}{meant(value, names)}")
 
 
-def messages(error: ValidationError, given: Any, path: str = "") -> list[str]:
-    """Write a line for each key that is wrong: its path, what is wrong, and what was given.
+def messages(error: ValidationError, values: Any, path: str = "") -> list[str]:
+    """Return a line for each key that is wrong: its path, its fault, and the value that was written.
 
     Parameters
     ----------
     error
-        Of pydantic, whose paths also name the types that it tried.
-    given
-        What was checked.
+        Error of pydantic, whose paths also name the types that it tried.
+    values
+        Values that were checked.
     path
-        Of its key.
+        Path of their key.
     """
     faults: dict[str, list[str]] = {}
-    for each in error.errors(include_url=False):
-        if each["type"] == "default_factory_not_called":  # as what it depends on is at fault
+    for details in error.errors(include_url=False):
+        if (
+            details["type"] == "default_factory_not_called"
+        ):  # another key, which it needs, is at fault
             continue
-        keys = _written(each["loc"], given)
+        keys = _written_keys(details["loc"], values)
         where = ".".join([path] * bool(path) + keys)
-        text = each["msg"].removeprefix("Value error, ")
-        if each["type"] in ("model_type", "dataclass_type"):
+        text = details["msg"].removeprefix("Value error, ")
+        if details["type"] in ("model_type", "dataclass_type"):
             text = "Input should be a mapping of keys to values"
-        elif each["type"] == "missing":
+        elif details["type"] == "missing":
             text = "this key is missing"
-        shown = each["type"] not in ("value_error", "missing")
-        text += f" (got {shortened(repr(each['input']))})" if shown else ""
+        shown = details["type"] not in ("value_error", "missing")
+        text += f" (got {shortened(repr(details['input']))})" if shown else ""
         faults.setdefault(where, []).append(text)
     return [
-        f"{where}: {_either(texts)}" if where else _either(texts) for where, texts in faults.items()
+        f"{where}: {_join_faults(texts)}" if where else _join_faults(texts)
+        for where, texts in faults.items()
     ]
 
 
-def _written(place: Keys, given: Any) -> list[str]:
-    """Keys on a path, without the types that pydantic tried where there is no such key."""
+def _written_keys(place: Keys, values: Any) -> list[str]:
+    """Return the keys on a path, without types that pydantic tried, unless the user wrote such a key."""
     keys = []
     for part in place:
-        within = isinstance(given, Mapping) and part in given
-        scheme = given.get("scheme") if isinstance(given, Mapping) else None
-        a_type = isinstance(part, str) and (part == scheme or _TYPE.fullmatch(part))
-        if within or not a_type:
+        is_key = isinstance(values, Mapping) and part in values
+        scheme = values.get("scheme") if isinstance(values, Mapping) else None
+        is_type = isinstance(part, str) and (part == scheme or _TYPE.fullmatch(part))
+        if is_key or not is_type:
             keys.append(str(part))
-        if within or (isinstance(given, list | tuple) and part in range(len(given))):
-            given = given[part]
+        if is_key or (isinstance(values, list | tuple) and part in range(len(values))):
+            values = values[part]
     return keys
 
 
-def _either(texts: list[str]) -> str:
-    """Of what is wrong for each of several types, what would be right."""
+def _join_faults(texts: list[str]) -> str:
+    """Join the faults of one key; where it may have several types, into one that lists what is right."""
     start, end = "Input should be ", " (got "
     if len(texts) < 2 or not all(text.startswith(start) and end in text for text in texts):
         return "; ".join(texts)
-    wanted = dict.fromkeys(text.removeprefix(start).rpartition(end)[0] for text in texts)
-    return start + " or ".join(wanted) + end + texts[0].rpartition(end)[2]
+    expected = dict.fromkeys(text.removeprefix(start).rpartition(end)[0] for text in texts)
+    return start + " or ".join(expected) + end + texts[0].rpartition(end)[2]
 
 
 def shortened(text: str) -> str:
@@ -329,12 +333,12 @@ def shortened(text: str) -> str:
 
 @functools.cache
 def adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Return what checks values of a type and writes them out; to make it takes longer than to use it."""
+    """Return the adapter that checks values of a type and writes them out, cached as making one takes long."""
     return TypeAdapter(kind)
 
 
 def checked(kind: type[T], values: Any, path: str) -> T:
-    """Make an object of what a user wrote; ValueError names every key that is wrong, below ``path``."""
+    """Make an object of values that a user wrote; ValueError names every key that is wrong, below ``path``."""
     try:
         return adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
@@ -344,7 +348,7 @@ def checked(kind: type[T], values: Any, path: str) -> T:
         raise ValueError(f"{where}a number is out of range ({error})") from error
 
 
-def configured(cls: type[T], values: Mapping[str, Any], path: str, of: str) -> T:
+def configured(cls: type[T], values: Mapping[str, Any], path: str, owner: str) -> T:
     """Make an object of a class of `parameters`; ValueError names what is wrong.
 
     Parameters
@@ -355,26 +359,26 @@ def configured(cls: type[T], values: Mapping[str, Any], path: str, of: str) -> T
         Its parameters, by name.
     path
         Key below which a user wrote them.
-    of
-        What has the parameters, in words.
+    owner
+        Words for the method or loss that has the parameters.
     """
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
     for key in values:
         if key not in names:
-            raise ValueError(f"{path}.{key}: {unknown('parameter', key, names)} ({of})")
+            raise ValueError(f"{path}.{key}: {unknown('parameter', key, names)} ({owner})")
     try:
-        made = cls(**values)
+        instance = cls(**values)
     except ValidationError as error:
         raise ValueError("; ".join(messages(error, values, path))) from None
-    for keys, text in (*_slips(values, made), *_infinite(made)):
+    for keys, text in (*_slips(values, instance), *_infinite(instance)):
         raise ValueError(f"{'.'.join([path, *map(str, keys)])}: {text}")
-    return made
+    return instance
 
 
-def _infinite(made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
-    """Find parameters without end, which no default is."""
-    for field in fields(made):
-        value = getattr(made, field.name)
+def _infinite(instance: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
+    """Yield the parameters that are infinite, but for defaults."""
+    for field in fields(instance):
+        value = getattr(instance, field.name)
         if isinstance(value, float) and math.isinf(value) and value != field.default:
             yield (*path, field.name), f"expected a finite number, got {value}"
         elif is_dataclass(value):
@@ -382,7 +386,7 @@ def _infinite(made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with what ``~`` and ``$HOME`` stand for.
+    """Return a path in which ``~`` and ``$HOME`` are expanded.
 
     Raises
     ------

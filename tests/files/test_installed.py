@@ -6,7 +6,7 @@ import sys
 import pytest
 import yaml
 
-from admmbench.files.installed import CONFIG, SNAKEFILE, alone, find, find_all
+from admmbench.files.installed import CONFIG, SNAKEFILE, find, find_all, link_package
 from admmbench.study import config
 
 
@@ -60,9 +60,9 @@ def test_an_unknown_file_is_refused_with_the_nearest():
         find("experiments/quick")
 
 
-def test_another_python_gets_this_package_alone(tmp_path):
-    folder = alone(tmp_path / "one")
-    assert alone(tmp_path / "one") == folder
+def test_another_python_gets_this_package_link_package(tmp_path):
+    folder = link_package(tmp_path / "one")
+    assert link_package(tmp_path / "one") == folder
     code = "from importlib.util import find_spec as f; print(f('admmbench').origin, f('numpy'), sep='|')"
     shown = subprocess.run(
         [sys.executable, "-S", "-c", code],

@@ -345,7 +345,7 @@ def test_audits_cost_their_rounds_in_two_worlds(study):
     added = with_.iloc[0] - without.iloc[0]
     assert added.jobs == 2
     rounds = sum(30 * 2 * u + 3 * plan._COMPARED * 10 * u for u in (1, 10))
-    assert added.seconds == pytest.approx(2 * 1 + plan._LOOKED_AT * rounds)
+    assert added.seconds == pytest.approx(2 * 1 + plan._AUDITED_ROUND * rounds)
 
 
 ATTACKED = {
@@ -371,7 +371,7 @@ def test_every_job_that_computes_is_expected_by_its_rule(tmp_path, study):
     found = plan.expected(study, Stated(study, STEPS._replace(step=3)))
     run = rule_name("run", study.experiments["small"].runs[0].address.folder)
     # Two worlds, in batches of 2 seeds: 40 repeats of 2 rounds, and comparisons of all 10; 10 trials of 20 rounds.
-    attacked = 1 + plan._LOOKED_AT * (40 * 2 + plan._COMPARED * 10) * 3
+    attacked = 1 + plan._AUDITED_ROUND * (40 * 2 + plan._COMPARED * 10) * 3
     assert found == {
         run: ("ObjP", 1 + 10 * 3),
         "audit_small": ("attacks on small", attacked),

@@ -41,7 +41,7 @@ def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
     undecided = row["algorithm"].values[row["verdict"] == "undecided"].tolist()
     cells = lines["MNIST, ε = 8"]
     assert cells[:2] == ["0.25", "10"]
-    shown = [100 * power.difference_shown(row, n) for n in power.LOOKS]
+    shown = [100 * power.difference_shown(row, n) for n in power.NUMBERS_OF_SEEDS]
     assert [float(cell) for cell in cells[2:7]] == pytest.approx(shown, rel=0.1)
     assert cells[7:9] == [str(len(undecided)), about(float(row["seeds"]))]
 

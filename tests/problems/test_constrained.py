@@ -13,7 +13,7 @@ from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import load_dataset
 from admmbench.partition import Split, as_partition
 from admmbench.problems import as_problem
-from admmbench.problems.constrained import named, slug
+from admmbench.problems.constrained import describe_group, slug
 from tests.problems.helpers import with_sex
 
 NEYMAN_PEARSON = {
@@ -183,7 +183,7 @@ def test_names_of_groups():
     assert slug({"label": ">50K"}, classes) == "label_1"
     assert slug({"sex": "Amer-Indian Eskimo"}, classes) == "sex_amer_indian_eskimo"
     assert slug({}, classes) == "all"
-    assert named({"label": 1, "sex": "F"}) == "label 1, sex F"
+    assert describe_group({"label": 1, "sex": "F"}) == "label 1, sex F"
     names = as_problem(NEYMAN_PEARSON, "rows").variables(people().info)
     assert {"test_error", "train_loss", "feasibility", "loss_label_1_max"} <= set(names)
     assert "disparity_max" not in names

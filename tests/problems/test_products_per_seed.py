@@ -72,7 +72,7 @@ def test_products_without_zeros(n, J, M, seed, dtype):
     rng = np.random.default_rng(seed)
     X = (rng.normal(size=(n, J)) * (rng.random((n, J)) < 0.2)).astype(dtype)
     models, u = rng.normal(size=(M, J)).astype(dtype), np.full((n, M), np.nan, dtype)
-    kept = sparse.Sparse.of(X)
+    kept = sparse.Sparse.from_records(X)
     assert (kept is None) == (sparse.density(X) > sparse.MOST)
     if kept:
         kept.predict(models, u)
@@ -92,9 +92,9 @@ def test_numbers_that_bytes_stand_for_have_the_same_sums(M, dtype, monkeypatch):
     rng = np.random.default_rng(6)
     pixels = rng.permutation(np.arange(90 * 256) % 256).reshape(-1, 90) / 255
     X = (pixels * (rng.random(pixels.shape) < 0.2)).astype(dtype)
-    bytes_ = sparse.Sparse.of(X)
+    bytes_ = sparse.Sparse.from_records(X)
     monkeypatch.setattr(sparse, "_MOST_LEVELS", 255)
-    numbers = sparse.Sparse.of(X)
+    numbers = sparse.Sparse.from_records(X)
     assert [each.rows.values.dtype for each in (bytes_, numbers)] == [np.uint8, dtype]
     models = rng.normal(size=(M, 90)).astype(dtype)
     u, gradient = np.empty((2, len(X), M), dtype), np.empty((2, M, 90), dtype)
@@ -108,7 +108,7 @@ def test_numbers_that_bytes_stand_for_have_the_same_sums(M, dtype, monkeypatch):
 def test_one_of_several_columns_is_summed_as_all_are():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(200, 90)) * (rng.random((200, 90)) < 0.2)
-    kept, models = sparse.Sparse.of(X), rng.normal(size=(70, 90))
+    kept, models = sparse.Sparse.from_records(X), rng.normal(size=(70, 90))
     alone, together = np.empty((200, 32)), np.empty((200, 70))
     kept.predict(models[:32], alone)
     kept.predict(models, together)
@@ -118,7 +118,7 @@ def test_one_of_several_columns_is_summed_as_all_are():
 def test_models_in_another_precision_than_the_records():
     rng = np.random.default_rng(6)
     X = (rng.normal(size=(200, 90)) * (rng.random((200, 90)) < 0.2)).astype(np.float32)
-    kept, models = sparse.Sparse.of(X), rng.normal(size=(40, 90))
+    kept, models = sparse.Sparse.from_records(X), rng.normal(size=(40, 90))
     u = np.empty((200, 40))
     kept.predict(models, u)
     np.testing.assert_allclose(u, X @ models.T, atol=1e-5)
@@ -131,5 +131,5 @@ def test_records_on_some_columns_of_a_model():
     rng = np.random.default_rng(7)
     X, used = rng.random((100, 30)) * (rng.random((100, 30)) < 0.2), rng.permutation(90)[:30]
     models, u = rng.normal(size=(40, 90)), np.empty((100, 40))
-    sparse.Sparse.of(X, used.astype(np.uint32)).predict(models, u)
+    sparse.Sparse.from_records(X, used.astype(np.uint32)).predict(models, u)
     np.testing.assert_allclose(u, X @ models[:, used].T)

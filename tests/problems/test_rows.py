@@ -14,7 +14,7 @@ from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.partition import Split
 from admmbench.problems import as_problem
 from admmbench.problems.base import RecordBounds
-from admmbench.problems.batches import scaled_down
+from admmbench.problems.batches import scale_down
 from admmbench.spec.run import RunSpec
 from tests.problems.helpers import (
     BY_WRITER,
@@ -265,7 +265,7 @@ SIZES = (1e-45, 1e-40, 1e-20, 1.0, 1e20, 1e38, 3.4e38)
 def test_no_record_is_longer_than_its_bound_whatever_its_size(sizes, rng, bound, bounds, dtype):
     """Where a record is that much longer than its bound, their ratio is no normal number of float32."""
     X = (np.array(sizes) * rng.uniform(-1, 1, (20, len(sizes)))).astype(np.float32)
-    found = scaled_down(X, RecordBounds(**dict.fromkeys(bounds, bound)), np.dtype(dtype))
+    found = scale_down(X, RecordBounds(**dict.fromkeys(bounds, bound)), np.dtype(dtype))
     exact, before = (each.astype(np.longdouble) for each in (found, X))
     norms = {"max_l1_norm": np.abs(exact).sum(1), "max_l2_norm": np.sqrt((exact**2).sum(1))}
     longest = np.max([norms[name] for name in bounds], axis=0)

@@ -26,7 +26,7 @@ def test_products_are_those_of_all_columns(sizes, J, density, seed):
     X = rng.normal(size=(sum(sizes), J)) * (rng.random((sum(sizes), J)) < density)
     ends = np.cumsum([0, *sizes])
     rows = list(itertools.starmap(slice, itertools.pairwise(ends)))
-    narrow = Narrow.of(X, rows)
+    narrow = Narrow.from_records(X, rows)
     used = max(int(X[own].any(axis=0).sum()) for own in rows)
     assert (narrow is None) == (used + 1 > 0.9 * J)
     if narrow is None:

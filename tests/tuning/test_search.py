@@ -169,7 +169,7 @@ def test_beside_the_best_half_and_twice_of_each_value_are_tried_once():
 
     found = module.search(grid, 6, measure)
     assert found.best.settings == {"rounds": 8, "params.p": 0.75}
-    full = module.try_beside(grid, found, measure)
+    full = module.measure_sensitivity(grid, found, measure)
     assert full.best == found.best
     assert full.trials[: len(found.trials)] == found.trials
     assert all(first != second for i, first in enumerate(asked) for second in asked[:i])
@@ -186,7 +186,7 @@ def test_beside_the_best_half_and_twice_of_each_value_are_tried_once():
 def test_nothing_is_tried_beyond_an_end():
     grid = axes(rounds=1, **{"params.p": {"start": 1, "most": 1}})
     found = search(grid, 1, lambda values: 0.5)
-    full = module.try_beside(grid, found, lambda values: Score(0.75, 0.0))
+    full = module.measure_sensitivity(grid, found, lambda values: Score(0.75, 0.0))
     assert full.beside == {"rounds": [None, 0.75], "params.p": [0.75, None]}
     chosen = Chosen(**{key: full.to_dict()[key] for key in ("settings", "error", "beside")})
     assert chosen.lost_beside == 0.25

@@ -22,7 +22,7 @@ from admmbench.base.outcomes import Outcome
 from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
 from admmbench.problems.base import Problem
 from admmbench.problems.constraints import Quadratics
-from admmbench.problems.newton import minimize, minimize_beside_l1
+from admmbench.problems.newton import minimize, minimize_with_l1
 from admmbench.theorems.he2023 import InnerLoop
 
 # Subproblems are not solved to less than this part of tau_k. (18) multiplies the remaining error by the curvature of
@@ -140,7 +140,7 @@ class ProxAL(ProximalAL[ProxALState]):
                     (pull * state.centre + rho * mean) / total, np.asarray(strength / total)
                 )
             smooth = lagrangian.near(mean[None], rho)
-            return minimize_beside_l1(smooth.at, strength, state.model[None], eps[None])[0]
+            return minimize_with_l1(smooth.at, strength, state.model[None], eps[None])[0]
         # h = strength ||w||^2 / 2 moves the proximal term.
         near, weight = rho / (rho + strength) * mean, rho + strength
         function = lagrangian.near(near[None], weight)

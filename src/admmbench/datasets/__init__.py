@@ -1,4 +1,4 @@
-"""Data sets: one module for each, and what they share.
+"""Data sets: one module for each, and the parts that all share.
 
 A module gives a `DatasetDefinition`: static facts, files with checksums, and how to read them. The
 rest (fetching, verifying, the prepared form, caching) is common to all.

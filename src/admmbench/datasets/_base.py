@@ -1,4 +1,4 @@
-"""What a data set is: its static facts, its arrays, and the definition that a module gives."""
+"""Data sets: their static facts, their arrays, and the definition that a module gives."""
 
 import re
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 from admmbench.validation import Text
 
-# Where a range of targets ends when it is scaled. Slopes of `huber` are then about as large, and models about as far
+# End of a range of targets that is scaled. Slopes of `huber` are then about as large, and models about as far
 # from zero, as those of classifiers, for which methods have their usual settings.
 TARGET_END = 10
 # Names of data sets and of attributes are parts of names of files.
@@ -31,22 +31,24 @@ def check_name(name: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """What NumPy has, as Python has it."""
+    """Return a value in types of Python instead of NumPy."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _fields(file: Any) -> Any:
-    """What a file states, to be checked as well."""
+    """Return the fields of a file, so that they are checked too."""
     return vars(file) if isinstance(file, RemoteFile) else file
 
 
 def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of classes; ValueError if two are equal, or there is only one."""
     if len(names) == 1 or len(set(names)) < len(names):
         raise ValueError("expected two different names or more, or none where targets are numbers")
     return names
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of a range; ValueError if the first is above the second."""
     if not ends[0] <= ends[1]:
         raise ValueError(f"{ends} is no pair of numbers (low, high)")
     return ends
@@ -72,7 +74,7 @@ Count = Annotated[int, Field(ge=0), BeforeValidator(plain)]
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """An attribute is known of each record besides its features and its target, such as who wrote it.
+    """Attribute of each record besides its features and its target, such as its writer.
 
     Attributes
     ----------
@@ -103,7 +105,7 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """These facts of a data set are known with and without its arrays.
+    """Facts of a data set that are known with and without its arrays.
 
     Attributes
     ----------
@@ -127,9 +129,9 @@ class Facts:
     note
         One sentence for reports if the selection is not complete, else empty.
     presumed
-        What a guarantee of privacy presupposes besides the domain, as it was found in records; empty if nothing was.
+        Facts found in records that a guarantee of privacy presupposes besides the domain; empty without any.
     group
-        Attribute by whose values records are shared out if nobody says otherwise; empty if there is none.
+        Attribute by whose values records are partitioned by default; empty if there is none.
     drawn
         Whether problems are drawn from the seed, so that there are no records.
     """
@@ -156,7 +158,7 @@ class Facts:
 
     @property
     def target_scale(self) -> float:
-        """Return what a difference of 1 of targets is in their unit."""
+        """Return the difference in the targets' unit that is 1 in targets as they are stored."""
         if self.target_range is None:
             return 1.0
         low, high = self.target_range
@@ -170,25 +172,25 @@ class Facts:
     @property
     def facts(self) -> dict[str, Any]:
         """Return these facts by name."""
-        return {each.name: getattr(self, each.name) for each in fields(Facts)}
+        return {field.name: getattr(self, field.name) for field in fields(Facts)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetInfo(Facts):
-    """These facts are known without any file, besides those of `Facts`.
+    """Facts of a data set that are known without any file, with those of `Facts`.
 
     Attributes
     ----------
     title
     n_train, n_test, n_features
     files
-        What to fetch; empty if the data come with a library. Their checksums need not be stated again.
+        Files to fetch; empty if the data come with a library. Their checksums need not be stated again.
     attributes
         Number of values of each attribute of records, see `Dataset`.
     exact
         Whether `n_train` was counted; otherwise it is an estimate.
     summary
-        What `admmbench prepare` prints: how records became features.
+        Lines that `admmbench prepare` prints: how records became features.
     """
 
     title: str
@@ -205,7 +207,7 @@ class DatasetInfo(Facts):
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """A definition reads these arrays from its files.
+    """Arrays of a data set, as its definition reads them from files.
 
     Attributes
     ----------
@@ -216,7 +218,7 @@ class Arrays:
     X_test, y_test
         Likewise for the test part.
     attributes
-        What is known of each record besides features and target, by name.
+        Attributes of each record besides features and target, by name.
     """
 
     X_train: NDArray[np.float32]
@@ -228,12 +230,12 @@ class Arrays:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset(Facts, Arrays):
-    """A data set is ready to use: its facts, and its `Arrays`, which are read-only and mapped from disk.
+    """Data set that is ready to use: facts, and `Arrays`, which are read-only and mapped from disk.
 
     Attributes
     ----------
     key
-        Digest of what determines the arrays, see `admmbench.datasets.key`; empty if made in Python.
+        Digest of all that determines the arrays, see `admmbench.datasets.key`; empty if made in Python.
     """
 
     key: str = ""
@@ -272,7 +274,7 @@ class Dataset(Facts, Arrays):
             n_train=self.n_train,
             n_test=self.n_test,
             n_features=self.n_features,
-            attributes={name: len(each.values) for name, each in self.attributes.items()},
+            attributes={name: len(attribute.values) for name, attribute in self.attributes.items()},
         )
 
     def __repr__(self) -> str:
@@ -285,7 +287,7 @@ class Dataset(Facts, Arrays):
 
 
 def untested(class_names: Sequence[str], y_test: NDArray[Any]) -> str:
-    """Say which classes have no record in the test part; empty if all do."""
+    """Return a note that names the classes without a record in the test part; empty if all have one."""
     counts = np.bincount(y_test, minlength=len(class_names)) if class_names else np.ones(0)
     lacking = [repr(class_names[code]) for code in np.flatnonzero(counts == 0).tolist()]
     if not lacking:
@@ -297,7 +299,7 @@ def untested(class_names: Sequence[str], y_test: NDArray[Any]) -> str:
 
 
 class DatasetDefinition(ABC):
-    """A module gives this to add a data set: facts, files, and how to read them."""
+    """Definition of a data set, as a module gives it: facts, files, and how to read them."""
 
     #: Name users write.
     name: ClassVar[str]
@@ -322,7 +324,7 @@ class DatasetDefinition(ABC):
         return settings
 
     def identity(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return what of canonical settings determines the arrays, besides checksums: all but where files are."""
+        """Return the canonical settings that determine the arrays, besides checksums: all but the places of files."""
         return settings
 
     def without(self, settings: dict[str, Any], missing: Collection[str]) -> dict[str, Any] | None:
@@ -333,7 +335,7 @@ class DatasetDefinition(ABC):
         settings
             Canonical settings.
         missing
-            Names of files that nobody can get.
+            Names of files that are not available.
 
         Returns
         -------
@@ -353,7 +355,7 @@ class DatasetDefinition(ABC):
         Parameters
         ----------
         info
-            What `describe` returns for these settings.
+            Facts that `describe` returns for these settings.
         paths
             Verified copy of each of `info.files` by name; open with `read_bytes`.
 

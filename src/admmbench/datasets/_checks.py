@@ -1,4 +1,4 @@
-"""What holds of every data set that enters a run, whoever made it: a module, a plug-in, or a user in Python."""
+"""Checks of every data set that enters a run, whoever made it: a module, a plug-in, or a user in Python."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from admmbench.validation import checked
 ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 
 
-def described(info: Any, definition: DatasetDefinition, settings: Mapping[str, Any]) -> DatasetInfo:
+def check_description(
+    info: Any, definition: DatasetDefinition, settings: Mapping[str, Any]
+) -> DatasetInfo:
     """Return the facts that a definition describes for some settings, in plain types.
 
     Raises
     ------
     ValueError
-        If they are none, or those of other settings; the message names the fact.
+        If ``info`` is no facts, or the facts of other settings; the message names the fact.
     """
     if not isinstance(info, DatasetInfo):
         raise ValueError(f"describe() returned {_kind(info)}, expected a DatasetInfo")
     if info.name != definition.name:
         raise ValueError(f"name: describe() says {info.name!r}, the class {definition.name!r}")
-    own = info.settings
-    if not isinstance(own, Mapping) or {key: plain(own[key]) for key in own} != settings:
+    stated = info.settings
+    if not isinstance(stated, Mapping) or {k: plain(stated[k]) for k in stated} != settings:
         raise ValueError(
             f"settings: describe() says {info.settings!r}, was given {settings!r}: pass them on"
         )
@@ -46,20 +48,20 @@ def described(info: Any, definition: DatasetDefinition, settings: Mapping[str, A
 
 
 def checked_info(info: DatasetInfo) -> DatasetInfo:
-    """Return facts in the types that they should have; a `ValueError` names the one that has none."""
+    """Return facts in the types that they should have; a `ValueError` names the fact that has another."""
     _check_order(vars(info))
-    found = checked(DatasetInfo, vars(info), "")
+    facts = checked(DatasetInfo, vars(info), "")
     for key in ("n_train", "n_test", "n_features"):
-        if not (getattr(found, key) or found.drawn):
+        if not (getattr(facts, key) or facts.drawn):
             raise ValueError(f"{key}: 0 is no whole number of 1 or more")
-    if found.target_range and found.class_names:
+    if facts.target_range and facts.class_names:
         raise ValueError("target_range: it is of targets that are numbers, and there are classes")
-    own = {file.name: file.checksum for file in found.files}
-    return replace(found, checksums=own | found.checksums)
+    checksums = {file.name: file.checksum for file in facts.files}
+    return replace(facts, checksums=checksums | facts.checksums)
 
 
 def _check_order(facts: Mapping[str, Any]) -> None:
-    """Refuse facts that have no order, or that are gone when they are read again."""
+    """Refuse facts without an order, and iterators, which are empty when they are read again."""
     for key, value in facts.items():
         if isinstance(value, Iterable) and not hasattr(value, "__getitem__"):
             raise ValueError(
@@ -73,7 +75,7 @@ def check_dataset(data: Dataset) -> None:
     Raises
     ------
     ValueError
-        If a fact of it, or an array, is not as it should be; the message names it.
+        If one of its facts or arrays is not as it should be; the message names it.
     """
     _check_order(data.facts)
     for key, attribute in data.attributes.items():
@@ -88,12 +90,12 @@ def check_dataset(data: Dataset) -> None:
 
 
 def check_arrays(info: DatasetInfo, arrays: Arrays) -> None:
-    """Check that arrays are those that a data set promises.
+    """Check that arrays are as the facts of their data set promise.
 
     Raises
     ------
     DatasetError
-        If one is not; the message names it.
+        If an array is not; the message names it.
     """
     if not isinstance(arrays, Arrays):
         raise DatasetError(f"{info.name}: read() returned {_kind(arrays)}, expected Arrays")
@@ -105,7 +107,7 @@ def check_arrays(info: DatasetInfo, arrays: Arrays) -> None:
 
 
 def _check_kinds(name: str, arrays: Arrays, n_classes: int) -> None:
-    """Refuse what is no plain array of the right type and number of axes."""
+    """Refuse values that are no plain arrays of the right type and number of axes."""
     for part in ARRAYS:
         array, features = getattr(arrays, part), part.startswith("X")
         expected = np.dtype(np.int64 if n_classes and not features else np.float32)
@@ -124,7 +126,7 @@ def _check_kinds(name: str, arrays: Arrays, n_classes: int) -> None:
 
 
 def _check_part(info: DatasetInfo, part: str, X: Any, y: Any, n_rows: int) -> None:
-    """Refuse rows that are other ones than promised: in their number, in their features, or in their labels."""
+    """Refuse rows whose number, features or labels are not as the facts promise."""
     where = f"{info.name}, {part} part"
     if X.shape != (len(y), info.n_features):
         raise DatasetError(
@@ -155,13 +157,14 @@ def _check_part(info: DatasetInfo, part: str, X: Any, y: Any, n_rows: int) -> No
 
 
 def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
-    found = {name: len(attribute.values) for name, attribute in arrays.attributes.items()}
-    if found != info.attributes:
+    """Refuse attributes that are not as the facts promise, or that have a value without a name."""
+    n_values = {name: len(attribute.values) for name, attribute in arrays.attributes.items()}
+    if n_values != info.attributes:
         raise DatasetError(
-            f"{info.name}: attributes with numbers of values {found}, expected {info.attributes}"
+            f"{info.name}: attributes with numbers of values {n_values}, expected {info.attributes}"
         )
     for name, attribute in arrays.attributes.items():
-        if len(set(attribute.values)) < found[name]:
+        if len(set(attribute.values)) < n_values[name]:
             raise DatasetError(f"{info.name}: two values of {name} have the same name")
         for codes, y in ((attribute.train, arrays.y_train), (attribute.test, arrays.y_test)):
             if codes.dtype != np.int32 or codes.shape != y.shape:
@@ -169,11 +172,11 @@ def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
                     f"{info.name}: {name} has {codes.size:,} values of type {codes.dtype} for {y.size:,} rows, "
                     "expected one int32 for each"
                 )
-            if codes.size and not (codes.min() >= 0 and codes.max() < found[name]):
+            if codes.size and not (codes.min() >= 0 and codes.max() < n_values[name]):
                 raise DatasetError(f"{info.name}: {name} has a value without a name")
 
 
 def _kind(value: Any) -> str:
-    """Name of a value's type, with the package that it comes from."""
+    """Return the name of a value's type, with its module if it is not built in."""
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

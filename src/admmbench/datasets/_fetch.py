@@ -1,4 +1,4 @@
-"""Get source files: cache, then local mirror, then the network; every copy is verified.
+"""Source files: from the cache, a local mirror, or the network; every copy is verified.
 
 A copy may be stored as it is or xz-compressed (`<name>.xz`); checksum and size always refer to the
 content inside.
@@ -32,25 +32,27 @@ ATTEMPTS = 3
 MOST = 2**31
 #: Seconds to wait for a connection and for the next bytes.
 TIMEOUT = (10.0, 60.0)
-#: Seconds to wait for each of the two where it is only asked whether a file could be downloaded.
+#: Seconds to wait for each of the two where only the existence of a file is asked for.
 PATIENCE = 5.0
-# Names of files that are missing besides, in a message.
+# Number of further missing files that a message names.
 _SHOWN = 4
 
 logger = logging.getLogger(__name__)
 
 
 class DatasetError(RuntimeError):
-    """A data set cannot be loaded: a file or a prepared copy is missing or wrong."""
+    """Error of a data set that cannot be loaded: a file or a prepared copy is missing or wrong."""
 
 
-def _within(path: str) -> str:
+def _inside_mirror(path: str) -> str:
+    """Return a path relative to the mirror; ValueError if it leads out of it."""
     if Path(path).is_absolute() or ".." in Path(path).parts or not Path(path).parts:
         raise ValueError(f"{path!r} leads out of the mirror")
     return path
 
 
-def _comparable(checksum: str) -> str:
+def _known_checksum(checksum: str) -> str:
+    """Return a checksum; ValueError if it is of no known algorithm."""
     if not _CHECKSUM.fullmatch(checksum):
         raise ValueError(f"{checksum!r} is no sha256:<64 hex digits>")
     return checksum
@@ -58,7 +60,7 @@ def _comparable(checksum: str) -> str:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A source file is described by where to find it, and what it must contain.
+    """Source file: the places to find it, and the checksum of its content.
 
     Attributes
     ----------
@@ -76,13 +78,13 @@ class RemoteFile:
 
     name: str
     urls: tuple[str, ...]
-    mirror_path: Annotated[str, AfterValidator(_within)]
-    checksum: Annotated[str, AfterValidator(_comparable)]
+    mirror_path: Annotated[str, AfterValidator(_inside_mirror)]
+    checksum: Annotated[str, AfterValidator(_known_checksum)]
     size: int | None = None
 
     @property
     def most(self) -> int:
-        """Return the bytes of its content, at most."""
+        """Return the largest number of bytes that its content may have."""
         return MOST if self.size is None else self.size
 
 
@@ -108,9 +110,9 @@ def checksum(content: bytes, algorithm: str) -> str:
     Parameters
     ----------
     content
-        What to hash.
+        Bytes to hash.
     algorithm
-        The second is what ``git hash-object`` prints.
+        ``sha256``, or ``git-blob-sha1``, the hash that ``git hash-object`` prints.
 
     Returns
     -------
@@ -133,13 +135,13 @@ def checksum(content: bytes, algorithm: str) -> str:
 
 def compare(content: bytes, expected: str, source: str, fix: str) -> None:
     """Raise a `DatasetError` that names a source and a fix if its content has another SHA-256 than expected."""
-    found = checksum(content, "sha256")
-    if found != expected:
-        raise DatasetError(f"{source}: {found}, expected {expected}\n  to fix: {fix}")
+    actual = checksum(content, "sha256")
+    if actual != expected:
+        raise DatasetError(f"{source}: {actual}, expected {expected}\n  to fix: {fix}")
 
 
 def read_bytes(path: Path, most: int = -1) -> bytes:
-    """Return the content of a file, decompressed if its name ends in ``.xz``; only so many bytes, if `most` says so."""
+    """Return the content of a file, decompressed if its name ends in ``.xz``: at most ``most`` bytes, or all (-1)."""
     with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as stream:
         return stream.read(most)
 
@@ -160,7 +162,7 @@ def fetch(
     Parameters
     ----------
     files
-        What to find.
+        Files to find.
     mirror, cache
         See `admmbench.datasets.load_dataset`.
     progress
@@ -203,12 +205,12 @@ def find_absent(
     mirror: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> list[RemoteFile]:
-    """Return the files that neither the cache nor the mirror has, whatever is in those that they have.
+    """Return the files that neither the cache nor the mirror has; the content of copies is not verified.
 
     Parameters
     ----------
     files
-        What to look for.
+        Files to look for.
     mirror, cache
         See `admmbench.datasets.load_dataset`.
     """
@@ -217,7 +219,7 @@ def find_absent(
 
 
 def is_served(file: RemoteFile) -> bool:
-    """Return whether a file could be downloaded: one short attempt for each address, without its content."""
+    """Tell whether a file could be downloaded, by one short attempt for each address, without its content."""
     import requests  # slow to import, and mostly nothing is to be fetched
 
     for url in file.urls:
@@ -235,23 +237,23 @@ def _folders(
 ) -> dict[str, Path]:
     """Return the folders that may have copies of files, by the name of the place."""
     folders = {"cache": cache_folder(cache) / "files"}
-    if given := mirror or os.environ.get("ADMMBENCH_MIRROR"):
-        folders["mirror"] = expanded(given)
+    if folder := mirror or os.environ.get("ADMMBENCH_MIRROR"):
+        folders["mirror"] = expanded(folder)
     return folders
 
 
 def _copies(file: RemoteFile, folders: dict[str, Path]) -> list[tuple[str, Path]]:
-    """Find copies of a file, whatever is in them, each with the place where it is."""
-    found = [
+    """Find copies of a file, each with its place; their content is not verified."""
+    candidates = [
         (place, Path(f"{folder / file.mirror_path}{suffix}"))
         for place, folder in folders.items()
         for suffix in ("", ".xz")
     ]
-    return [(place, path) for place, path in found if path.is_file()]
+    return [(place, path) for place, path in candidates if path.is_file()]
 
 
 def _find(file: RemoteFile, folders: dict[str, Path], tried: list[str]) -> Path | None:
-    """Return a verified local copy, if there is one; say what is wrong with others."""
+    """Return a verified local copy, if there is one; add the faults of others to ``tried``."""
     copies = _copies(file, folders)
     for place, path in copies:
         fault = _fault(path, file)
@@ -268,19 +270,19 @@ def _find(file: RemoteFile, folders: dict[str, Path], tried: list[str]) -> Path 
 
 
 def _fault(path: Path, file: RemoteFile) -> str:
-    """Say what is wrong with a copy of a file; empty if nothing is."""
+    """Return the fault of a copy of a file, in words; empty without a fault."""
     try:
         content = read_bytes(path, file.most + 1)
     except (OSError, EOFError, lzma.LZMAError) as error:
         return f"unreadable ({type(error).__name__}: {error})"
     if len(content) > file.most:
         return f"wrong content, more than {file.most:,} bytes"
-    found = checksum(content, file.checksum.partition(":")[0])
-    return "" if found == file.checksum else f"wrong content, {found}, {len(content):,} bytes"
+    actual = checksum(content, file.checksum.partition(":")[0])
+    return "" if actual == file.checksum else f"wrong content, {actual}, {len(content):,} bytes"
 
 
 def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) -> Path | None:
-    """Download into the cache from the first URL that serves the right content; say what the others did."""
+    """Download into the cache from the first URL that serves the right content; add the others' faults to ``tried``."""
     import pooch  # slow to import, and mostly nothing is to be fetched
     import requests
 
@@ -290,7 +292,7 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
 
     def download(url: str, output: str, source: Any) -> None:
         """Refuse another content before it is in its place; pooch does not try again after a `DatasetError`."""
-        with _Bounded(output, file.most) as stream:
+        with _BoundedFile(output, file.most) as stream:
             get(url, stream, source)
         if fault := _fault(Path(output), file):
             raise DatasetError(fault)
@@ -299,7 +301,7 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
 
     name, retries = file.mirror_path, ATTEMPTS - 1
     try:
-        # Before pooch does, which fails if another process makes it between its two looks.
+        # Made here, as pooch fails if another process makes it while pooch looks.
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         for _, wrong in _copies(file, {"cache": folder}):
             if _fault(wrong, file):  # another process may have put the right one there
@@ -322,8 +324,8 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
     return None
 
 
-class _Bounded(io.FileIO):
-    """A file that is written, so many bytes at most."""
+class _BoundedFile(io.FileIO):
+    """File that takes a largest number of bytes; DatasetError for more."""
 
     def __init__(self, path: str, most: int) -> None:
         super().__init__(path, "wb")

@@ -1,4 +1,4 @@
-"""The prepared form of a data set: one folder of NumPy arrays and a `dataset.json`.
+"""Prepared form of a data set: one folder of NumPy arrays and a `dataset.json`.
 
 The same content always gives the same bytes. A folder appears by a rename, complete or not at all.
 """
@@ -37,7 +37,7 @@ def write_prepared(
     arrays
         Its arrays.
     key
-        Digest of what determines them.
+        Digest of all that determines the arrays.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     Parameters
     ----------
     directory
-        What `write_prepared` wrote.
+        Folder that `write_prepared` wrote.
 
     Returns
     -------
@@ -101,13 +101,13 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
         }
     except ValueError as error:
         raise DatasetError(f"no usable prepared data set: {error}") from error
-    facts = {each.name: metadata[each.name] for each in fields(Facts)}
+    facts = {field.name: metadata[field.name] for field in fields(Facts)}
     # JSON has no tuples.
     facts |= {name: tuple(facts[name]) for name in ("class_names", "domain")}
     if facts["target_range"] is not None:
         facts["target_range"] = tuple(facts["target_range"])
     attributes = {
-        name: Attribute(tuple(values), *(arrays[each] for each in _files_of(name)))
+        name: Attribute(tuple(values), *(arrays[file] for file in _attribute_files(name)))
         for name, values in metadata["attributes"].items()
     }
     parts = {name: arrays[name] for name in ARRAYS}
@@ -115,7 +115,7 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
 
 
 def is_of_earlier_version(directory: str | os.PathLike[str]) -> bool:
-    """Tell whether an earlier version wrote a folder, which is no use for this one."""
+    """Tell whether an earlier version of the suite wrote a folder, so that this version cannot use it."""
     try:
         metadata = json.loads((Path(directory) / METADATA).read_text("utf-8"))
         return bool(metadata["format_version"] < FORMAT_VERSION)
@@ -124,13 +124,14 @@ def is_of_earlier_version(directory: str | os.PathLike[str]) -> bool:
 
 
 def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
+    """Write the arrays, and the metadata with their checksums."""
     named = {name: getattr(arrays, name) for name in ARRAYS}
     for name, attribute in arrays.attributes.items():
-        named |= zip(_files_of(name), (attribute.train, attribute.test), strict=True)
+        named |= zip(_attribute_files(name), (attribute.train, attribute.test), strict=True)
     metadata: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "key": key,
-        "attributes": {name: each.values for name, each in arrays.attributes.items()},
+        "attributes": {name: attribute.values for name, attribute in arrays.attributes.items()},
         **info.facts,
         "arrays": {},
     }
@@ -142,12 +143,13 @@ def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
     (folder / METADATA).write_text(text, encoding="utf-8")
 
 
-def _files_of(attribute: str) -> tuple[str, str]:
-    """Names of the files of an attribute, training and test part."""
+def _attribute_files(attribute: str) -> tuple[str, str]:
+    """Return the names of the files of an attribute, training and test part."""
     return f"attribute_{attribute}_train", f"attribute_{attribute}_test"
 
 
 def _open_array(path: Path, checksum: str) -> Any:
+    """Map an array from disk; ValueError if it cannot be read, or has another checksum."""
     try:
         if hash_file(path) != checksum:
             raise ValueError(f"{path}: {DAMAGED}; {MADE_AGAIN}")

@@ -1,4 +1,4 @@
-"""The data sets by name, and what users call: list, describe, prepare, load."""
+"""Data sets by name, and the functions that users call: list, describe, prepare, load."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from filelock import FileLock
 from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
-from admmbench.datasets._checks import described
+from admmbench.datasets._checks import check_description
 from admmbench.datasets._fetch import DatasetError, checksum, fetch, find_absent, is_served
 from admmbench.files import cache_folder, digest, has_checksum, hash_file
 from admmbench.validation import suggestion, unknown
@@ -92,16 +92,16 @@ def normalize(spec: Spec) -> dict[str, Any]:
 
 
 def _plain(settings: Any, name: str) -> dict[str, Any]:
-    """Settings as JSON has them: numbers and lists of Python."""
+    """Return settings in the types of JSON: numbers and lists of Python."""
     try:
-        found = json.loads(json.dumps(settings, default=lambda value: value.tolist()))
+        plain = json.loads(json.dumps(settings, default=lambda value: value.tolist()))
     except (TypeError, ValueError, AttributeError):
-        found = None
-    if not isinstance(found, dict):
+        plain = None
+    if not isinstance(plain, dict):
         raise ValueError(
             f"data set {name!r}: the settings {settings!r} are no mapping of JSON values"
         )
-    return found
+    return plain
 
 
 def is_built_in(spec: Spec) -> bool:
@@ -111,33 +111,33 @@ def is_built_in(spec: Spec) -> bool:
         return False
     if not isinstance(spec, Dataset):
         return True
-    own = normalize(spec)
+    stated = normalize(spec)
     try:
-        return spec.key == key(own) and spec.domain == describe(own).domain
+        return spec.key == key(stated) and spec.domain == describe(stated).domain
     except ValueError:  # a table that is there no longer
         return False
 
 
 def identity(spec: Spec) -> dict[str, Any]:
-    """Return a specification for comparing: what is in files of a user counts, and not where they are.
+    """Return a specification for comparing: the content of a user's files counts, and not their place.
 
     Parameters
     ----------
     spec
         See `normalize`, also for the errors.
     """
-    named = normalize(spec)
-    if named["name"] not in _DATASETS.built_in:
-        return named
-    settings = {name: value for name, value in named.items() if name != "name"}
-    own = _definition(named["name"]).identity(settings)
-    if own == settings:
-        return named
-    return {"name": named["name"], **own, "checksums": describe(spec).checksums}
+    complete = normalize(spec)
+    if complete["name"] not in _DATASETS.built_in:
+        return complete
+    settings = {key: value for key, value in complete.items() if key != "name"}
+    identifying = _definition(complete["name"]).identity(settings)
+    if identifying == settings:
+        return complete
+    return {"name": complete["name"], **identifying, "checksums": describe(spec).checksums}
 
 
 def are_arrays(spec: object) -> bool:
-    """Tell whether these are arrays, such as a pair or a Bunch, and neither a name or settings nor a data set."""
+    """Tell whether a specification is arrays, such as a pair or a Bunch, and no name, settings or data set."""
     if isinstance(spec, Mapping):
         return "data" in spec
     return not isinstance(spec, str | Dataset)
@@ -161,15 +161,15 @@ def describe(spec: Spec) -> DatasetInfo:
     name = settings.pop("name")
     definition = _definition(name)
     with plugins.explained(f"data set {name!r}: describe() raised"):
-        found = definition.describe(dict(settings))
+        info = definition.describe(dict(settings))
     try:
-        return described(found, definition, settings)
+        return check_description(info, definition, settings)
     except ValueError as error:
         raise ValueError(f"data set {name!r}: {error}") from None
 
 
 def key(spec: Spec) -> str:
-    """Hash all that determines the arrays of a data set, where it comes from included: its identity.
+    """Hash all that determines the arrays of a data set, including its source.
 
     Parameters
     ----------
@@ -194,25 +194,25 @@ def key(spec: Spec) -> str:
 
 
 def open_as(spec: Spec, directory: str | os.PathLike[str]) -> Dataset:
-    """Open a prepared data set whose content is verified, and which is the one that is meant.
+    """Open the prepared form of a data set; its content and its identity are verified.
 
     Parameters
     ----------
     spec
         See `normalize`.
     directory
-        What `prepare` wrote.
+        Folder that `prepare` wrote.
 
     Raises
     ------
     DatasetError
         If the folder holds another data set, or see `open_prepared`.
     """
-    found, info = _prepared.open_prepared(directory), describe(spec)
-    if found.key == key(spec):
-        return found
-    theirs, ours = ({"name": each.name, **each.settings} for each in (found, info))
-    how = f"{theirs}, not {ours}" if theirs != ours else f"{found.name!r} of another definition"
+    dataset, info = _prepared.open_prepared(directory), describe(spec)
+    if dataset.key == key(spec):
+        return dataset
+    theirs, ours = ({"name": facts.name, **facts.settings} for facts in (dataset, info))
+    how = f"{theirs}, not {ours}" if theirs != ours else f"{dataset.name!r} of another definition"
     raise DatasetError(
         f"{directory} holds {how}: name its own folder, or prepare it with `admmbench prepare`"
     )
@@ -261,8 +261,8 @@ def missing_files(
 ) -> list[str]:
     """Name the files of a data set that nobody can get, where the others make a smaller data set.
 
-    One download that fails tells that none of the files can be had that are neither cached nor mirrored. Nothing is
-    asked of the network for a data set that is all or nothing.
+    If one download fails, all files count as missing that are neither cached nor mirrored. A data set that is all or
+    nothing causes no request to the network.
 
     Parameters
     ----------
@@ -345,46 +345,47 @@ def load_dataset(
 
 
 def _definition(name: str) -> DatasetDefinition:
+    """Make the definition of a data set; ValueError if there is none of this name, or it is not well formed."""
     is_file = name.endswith(".py")
     if not is_file and is_foreign(name) and name not in list_datasets():
         raise ValueError(unknown("data set", name, list_datasets()))
     cls = _DATASETS.resolve(name)
     with plugins.explained(f"data set {name!r}: {cls.__name__}() raised"):
-        made = cls()
-    stated = getattr(made, "name", None)
+        definition = cls()
+    stated = getattr(definition, "name", None)
     try:
         check_name(stated)
     except ValueError as error:
         raise ValueError(f"data set {name!r}: name: {error}") from None
-    given = made.defaults
-    if not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
-        raise ValueError(f"data set {name!r}: defaults: {given!r} is no mapping of names")
+    defaults = definition.defaults
+    if not (isinstance(defaults, Mapping) and all(isinstance(key, str) for key in defaults)):
+        raise ValueError(f"data set {name!r}: defaults: {defaults!r} is no mapping of names")
     if is_file and stated in _DATASETS.built_in:
         raise ValueError(f"{name}: there is already a data set {stated!r}")
     if not is_file and stated != name:
         raise ValueError(f"data set {name!r}: name: its class states {stated!r}")
-    return made
+    return definition
 
 
 def files_beside(spec: Spec) -> list[Path]:
-    """Find the files beside a data set's module that are a part of it: named after it, or of a stated checksum.
+    """Find the files beside a data set's module that belong to it: named after it, or of a stated checksum.
 
-    Modules, logs, what the suite wrote, such as results, and what is named after a module with a longer name are none
-    unless their checksum is stated.
+    Modules, logs, files that the suite wrote, such as results, and files named after a module with a longer name do
+    not belong to it unless their checksum is stated.
     """
     path = Path(str(find_module(normalize(spec)["name"]).__file__))
-    modules = {each.stem for each in path.parent.glob(f"{path.stem}_*.py")}
+    modules = {module.stem for module in path.parent.glob(f"{path.stem}_*.py")}
     named = (
-        each
+        file
         for mark in "._"
-        for each in path.parent.glob(f"{path.stem}{mark}*")
-        if not any(each.name.startswith((f"{other}.", f"{other}_")) for other in modules)
+        for file in path.parent.glob(f"{path.stem}{mark}*")
+        if not any(file.name.startswith((f"{other}.", f"{other}_")) for other in modules)
     )
-    stated = _stated_beside(spec).values()
+    stated = _stated_files(spec).values()
     read = (
-        each for each in named if each.is_file() and not each.suffix.startswith((".py", ".log"))
+        file for file in named if file.is_file() and not file.suffix.startswith((".py", ".log"))
     )
-    return sorted({each for each in read if not has_checksum(each)}.union(stated))
+    return sorted({file for file in read if not has_checksum(file)}.union(stated))
 
 
 def compare_stated(spec: Spec) -> None:
@@ -393,20 +394,20 @@ def compare_stated(spec: Spec) -> None:
     Raises
     ------
     DatasetError
-        If one is another file; what was prepared before it changed would be used on.
+        If a file has another checksum: the arrays that were prepared before it changed would be used on.
     """
     checksums = describe(spec).checksums
-    for source, file in _stated_beside(spec).items():
+    for source, file in _stated_files(spec).items():
         stated = checksums[source]
-        found = checksum(file.read_bytes(), stated.partition(":")[0])
-        if found != stated:
+        actual = checksum(file.read_bytes(), stated.partition(":")[0])
+        if actual != stated:
             raise DatasetError(
-                f"checksums: {stated!r} is not that of {file}, which is {found!r}: state this, and compare it in "
+                f"checksums: {stated!r} is not that of {file}, which is {actual!r}: state this, and compare it in "
                 "read()"
             )
 
 
-def _stated_beside(spec: Spec) -> dict[str, Path]:
+def _stated_files(spec: Spec) -> dict[str, Path]:
     """Find the files beside a plug-in whose checksums it states, by source."""
     name = normalize(spec)["name"]
     if not is_foreign(name):
@@ -417,7 +418,7 @@ def _stated_beside(spec: Spec) -> dict[str, Path]:
 
 
 def _lock(directory: Path) -> AbstractContextManager[Any]:
-    """Let one process at a time prepare a folder: none replaces what another just opened."""
+    """Let one process at a time prepare a folder: none replaces a folder that another just opened."""
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(directory.with_name(f".{directory.name}.lock")).acquire()

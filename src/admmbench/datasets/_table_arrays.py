@@ -14,23 +14,24 @@ from admmbench.datasets._table_settings import Columns
 from admmbench.validation import checked
 
 
-def table_of(data: Any, groups: Any, columns: Mapping[str, Any]) -> tuple[pd.DataFrame, Columns]:
-    """Table of arrays, and what is said of its columns."""
+def make_table(data: Any, groups: Any, columns: Mapping[str, Any]) -> tuple[pd.DataFrame, Columns]:
+    """Make a table of arrays; return it with the settings of its columns."""
     X, y, names, classes = _parts(data)
-    y, groups = _in_order(y, (X,), "dataset: y"), _in_order(groups, (X, y), "groups")
+    y = _match_by_label(y, (X,), "dataset: y")
+    groups = _match_by_label(groups, (X, y), "groups")
     frame, target, classes = _frame(X, y, names, classes)
-    found = {"keep_default_na": False, **columns, "target": target}
+    stated = {"keep_default_na": False, **columns, "target": target}
     if classes:
-        found["categories"] = {target: classes, **columns.get("categories", {})}
+        stated["categories"] = {target: classes, **columns.get("categories", {})}
     if groups is not None:
-        found["group"] = _add(frame, groups, "group", "groups")
-    given = checked(Columns, found, "")
-    check(frame, given)
-    return frame, given
+        stated["group"] = _add(frame, groups, "group", "groups")
+    settings = checked(Columns, stated, "")
+    check(frame, settings)
+    return frame, settings
 
 
 def _parts(data: Any) -> tuple[Any, Any, Any, list[str]]:
-    """Features and targets, and of a Bunch the names of features and classes."""
+    """Return features and targets, and of a Bunch the names of features and classes."""
     if isinstance(data, Mapping) and {"data", "target"} <= data.keys():
         classes = [str(name) for name in data.get("target_names", [])]
         return data["data"], data["target"], data.get("feature_names"), classes
@@ -39,10 +40,10 @@ def _parts(data: Any) -> tuple[Any, Any, Any, list[str]]:
     return *data, None, []
 
 
-def _in_order(values: Any, others: Sequence[Any], what: str) -> Any:
+def _match_by_label(values: Any, others: Sequence[Any], what: str) -> Any:
     """Put a Series into the order of the first of others that has index labels too; all else is matched by place."""
     index = next(
-        (each.index for each in others if isinstance(each, pd.DataFrame | pd.Series)), None
+        (other.index for other in others if isinstance(other, pd.DataFrame | pd.Series)), None
     )
     if index is None or not isinstance(values, pd.Series) or len(values) != len(index):
         return values
@@ -60,7 +61,7 @@ def _in_order(values: Any, others: Sequence[Any], what: str) -> Any:
 
 
 def _frame(X: Any, y: Any, names: Any, classes: list[str]) -> tuple[pd.DataFrame, str, list[str]]:
-    """Table of features and targets, name of the column of the targets, and names of its classes if it has codes."""
+    """Make the table of features and targets; return also the target's column, and its class names if it has codes."""
     if isinstance(X, pd.DataFrame):
         frame = X.set_axis([str(name) for name in X.columns], axis=1).reset_index(drop=True)
     else:
@@ -82,14 +83,14 @@ def _frame(X: Any, y: Any, names: Any, classes: list[str]) -> tuple[pd.DataFrame
 
 
 def _array(values: Any) -> np.ma.MaskedArray[Any, Any]:
-    """Make an array that keeps which values are masked, and whole numbers beside a gap, which are no floats."""
+    """Make an array that keeps the mask of values; whole numbers beside a gap do not become floats."""
     if types.is_extension_array_dtype(values):
         values = values.astype(object)
     return np.ma.asanyarray(values)
 
 
 def _add(frame: pd.DataFrame, values: Any, name: str, what: str) -> str:
-    """Add a column of another array; returns its name."""
+    """Add a column with the values of an array, and return its name."""
     array = _array(values)
     if array.shape != (len(frame),):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Files of tables: what each format is, and how it becomes a table with a column for each feature."""
+"""Files of tables: their formats, and how each becomes a table with a column for each feature."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ FORMATS = {
 }
 #: Column of the targets, in formats that have a place for them.
 LABELS = {"libsvm": "label", "leaf": "y"}
-#: Column that says whose a row of a LEAF file is.
+#: Column of the user whose a row of a LEAF file is.
 USER = "user"
-# What opens compressed files, by their suffixes.
+# Functions that open compressed files, by the suffixes of these.
 _COMPRESSED: dict[str, Callable[[Path], Any]] = {
     ".xz": lzma.open,
     ".gz": gzip.open,
@@ -52,10 +52,10 @@ _IN_PARTS = {
 # Cells of a table in memory, at most: 8 GiB in double precision.
 _MOST_CELLS = 2**30
 _SEPARATORS = ",;\t|"
-# Name of what follows a separator at the end of a record.
+# Name of the empty field behind a separator at the end of a record.
 _END = "\0"
 _QUOTED = re.compile('"[^"]*"')
-# What is raised of a file that is damaged, or of another format.
+# Errors that a file raises which is damaged, or of another format.
 _UNREADABLE = (
     *(ValueError, TypeError, KeyError, OverflowError, RecursionError),
     *(OSError, EOFError, lzma.LZMAError, zlib.error),
@@ -63,14 +63,14 @@ _UNREADABLE = (
 
 
 def sources(path: str, kind: str = "") -> list[Path]:
-    """List the files of a table: the one that is named, or those of a folder in the order of their names.
+    """List the files of a table: the file of this path, or the files of the folder, by their names.
 
     Parameters
     ----------
     path
-        Where it is.
+        Path of the file or the folder.
     kind
-        Name of the format, if it is stated; of a folder, files of others are left aside then.
+        Name of the format, if it is stated; files of other formats in the folder are then left aside.
 
     Raises
     ------
@@ -82,18 +82,19 @@ def sources(path: str, kind: str = "") -> list[Path]:
         return [place]
     if not place.is_dir():
         raise ValueError(f"there is no file {path!r}")
-    # Programs that write parts begin the names of other files so.
+    # Programs that write parts of tables begin the names of other files with these signs.
     files = sorted(file for file in place.iterdir() if file.name[0] not in "._")
     parts = {
-        name: own
+        name: matching
         for name, suffixes in _IN_PARTS.items()
-        if kind in ("", name) and (own := [file for file in files if _suffix(file) in suffixes])
+        if kind in ("", name)
+        and (matching := [file for file in files if _suffix(file) in suffixes])
     }
     if not parts:
-        of = f" of format {kind}" if kind else ""
+        stated = f" of format {kind}" if kind else ""
         raise ValueError(
-            f"the folder {path!r} has neither .json (LEAF), .parquet or .csv files{of} nor folders train and test of "
-            "these"
+            f"the folder {path!r} has neither .json (LEAF), .parquet or .csv files{stated} nor folders train and test "
+            "of these"
         )
     if len(parts) > 1:
         raise ValueError(
@@ -103,37 +104,37 @@ def sources(path: str, kind: str = "") -> list[Path]:
     return next(iter(parts.values()))
 
 
-def parts_of(path: str) -> tuple[str, str] | None:
-    """Return the folders of both parts, if a path is the folder in which LEAF makes these."""
+def part_folders(path: str) -> tuple[str, str] | None:
+    """Return the folders ``train`` and ``test`` if a path is the folder in which LEAF makes these, else None."""
     train, test = (Path(path, part) for part in ("train", "test"))
-    both = expanded(str(train)).is_dir() and expanded(str(test)).is_dir()
-    return (str(train), str(test)) if both else None
+    parts = str(train), str(test)
+    return parts if all(expanded(part).is_dir() for part in parts) else None
 
 
-def checksums_of(path: str, kind: str) -> dict[str, str]:
-    """Return the SHA-256 of each file of a table by its name in a folder; that of a single file has the empty name."""
+def file_checksums(path: str, kind: str) -> dict[str, str]:
+    """Return the SHA-256 of each file of a table, by its name in a folder; the name of a single file is empty."""
     files = sources(path, kind)
     names = [""] if files == [expanded(path)] else [file.name for file in files]
-    found = {}
+    checksums = {}
     for name, file in zip(names, files, strict=True):
         state = file.stat()
-        found[name] = f"sha256:{_sha256(file, state.st_mtime_ns, state.st_ino, state.st_size)}"
-    return found
+        checksums[name] = f"sha256:{_sha256(file, state.st_mtime_ns, state.st_ino, state.st_size)}"
+    return checksums
 
 
 @lru_cache
 def _sha256(path: Path, changed: int, number: int, size: int) -> str:
-    """Hash a file that is asked for often, once for each time, number and size that it has."""
+    """Hash a file once for each time of change, number and size."""
     return hash_file(path)
 
 
-def format_of(path: str, kind: str, key: str) -> str:
-    """Return the name of the format that a table has: the stated one, or that of the suffix.
+def find_format(path: str, kind: str, key: str) -> str:
+    """Return the format of a table: the stated one, or the one of the suffix.
 
     Parameters
     ----------
     path
-        Where the table is.
+        Path of the table.
     kind
         Name of the format, if it is stated.
     key
@@ -149,9 +150,9 @@ def format_of(path: str, kind: str, key: str) -> str:
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
     suffix = _suffix(file)
-    found = [kind] * bool(kind) + [name for name in FORMATS if suffix in FORMATS[name]]
-    if found:
-        return found[0]
+    formats = [kind] * bool(kind) + [name for name in FORMATS if suffix in FORMATS[name]]
+    if formats:
+        return formats[0]
     why = f"the suffix {suffix!r} says no format; state format: {', '.join(FORMATS)}"
     if suffix in (".zip", ".zst", ".7z", ".tar", ".tgz"):
         ways = ", ".join(_COMPRESSED)
@@ -160,6 +161,7 @@ def format_of(path: str, kind: str, key: str) -> str:
 
 
 def _suffix(path: Path) -> str:
+    """Return the suffix of a file, in lower case, before the suffix of its compression."""
     compressed = path.suffix.lower() in _COMPRESSED
     return Path(path.stem if compressed else path.name).suffix.lower()
 
@@ -178,13 +180,13 @@ def read_tables(
     Parameters
     ----------
     paths
-        Where they are.
+        Paths of the tables.
     kind
         Name of the format.
     names
-        Of the columns of CSV files whose first line is a record; empty if it has the names.
+        Names of the columns of CSV files whose first line is a record; empty if the line has the names.
     texts
-        Columns of CSV files whose values are text, as it is written there, whatever they look like; None for all.
+        Columns of CSV files whose values are text, as it is written, whatever they look like; None for all.
 
     Raises
     ------
@@ -199,12 +201,12 @@ def read_tables(
             f"{' and '.join(paths)}: Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
         ) from None
     except _UNREADABLE as error:
-        said = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         if isinstance(error, UnicodeError):
-            said = "it is not in UTF-8; save it so"
+            reason = "it is not in UTF-8; save it so"
         elif isinstance(error, KeyError):
-            said = f"it has no {said}"
-        raise ValueError(f"{' and '.join(paths)}: cannot be read as {kind}: {said}") from None
+            reason = f"it has no {reason}"
+        raise ValueError(f"{' and '.join(paths)}: cannot be read as {kind}: {reason}") from None
 
 
 def _read_csv(
@@ -220,7 +222,7 @@ def _read_csv(
     mixed = {name for name, values in columns if not types.is_numeric_dtype(values)}
     if any(name in mixed and types.is_numeric_dtype(values) for name, values in columns):
         return _read_csv(tables, names, {*(texts or ()), *mixed})
-    return [_stacked(parts) for parts in frames]
+    return [_stack(parts) for parts in frames]
 
 
 def _parse_csv(content: bytes, names: Sequence[str], texts: Collection[str] | None) -> pd.DataFrame:
@@ -272,7 +274,7 @@ def _parse_csv(content: bytes, names: Sequence[str], texts: Collection[str] | No
             ) from None
 
 
-def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
+def _stack(parts: list[pd.DataFrame]) -> pd.DataFrame:
     """Join the parts of a table; ValueError if their columns differ."""
     import pandas as pd  # slow to import
 
@@ -283,16 +285,17 @@ def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def _read_parquet(tables: list[list[Path]]) -> list[pd.DataFrame]:
+    """Read Parquet files, whose parts are joined."""
     import pyarrow.parquet
 
     def read(content: bytes) -> pd.DataFrame:
         # Whole numbers beside a gap would become floats, which identifiers of 19 digits do not fit in.
         table = pyarrow.parquet.read_table(io.BytesIO(content))
         frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-        # The file has it as a column like any other.
+        # An index with a name is a column of the file like any other.
         return frame.reset_index([name for name in frame.index.names if name is not None])
 
-    return [_stacked([read(_content(file)) for file in files]) for files in tables]
+    return [_stack([read(_content(file)) for file in files]) for files in tables]
 
 
 def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
@@ -301,14 +304,14 @@ def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
     from sklearn.datasets import load_svmlight_files
 
     contents = [io.BytesIO(_content(file).removeprefix(codecs.BOM_UTF8)) for (file,) in tables]
-    found = load_svmlight_files(contents, dtype=np.float32, zero_based=True)
+    parts = load_svmlight_files(contents, dtype=np.float32, zero_based=True)
     # Most files count from 1.
-    first = int(all(part[:, [0]].nnz == 0 for part in found[::2]))
-    frames = (pd.DataFrame(dense(X)).rename(columns=str).iloc[:, first:] for X in found[::2])
+    first = int(all(X[:, [0]].nnz == 0 for X in parts[::2]))
+    frames = (pd.DataFrame(dense(X)).rename(columns=str).iloc[:, first:] for X in parts[::2])
     label = LABELS["libsvm"]
     return [
         frame.assign(**{label: y.astype(np.float64)})
-        for frame, y in zip(frames, found[1::2], strict=True)
+        for frame, y in zip(frames, parts[1::2], strict=True)
     ]
 
 
@@ -350,10 +353,10 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
 
 
 def _check_users(content: dict[str, Any]) -> None:
-    """Refuse a LEAF file that does not say of each record whose it is; ValueError names the user."""
+    """Refuse a LEAF file whose records do not all belong to a listed user; ValueError names the user."""
     users, data = content["users"], content["user_data"]
-    listed = set(users)
-    if unlisted := [user for user in data if user not in listed]:
+    known = set(users)
+    if unlisted := [user for user in data if user not in known]:
         raise ValueError(f"users lacks {unlisted[0]!r} of user_data; add it, or remove its records")
     sizes = content.get("num_samples", [len(data[user]["y"]) for user in users])
     if len(sizes) != len(users):
@@ -361,8 +364,8 @@ def _check_users(content: dict[str, Any]) -> None:
     for user, size in zip(users, sizes, strict=True):
         counts = {"x": len(data[user]["x"]), "y": len(data[user]["y"]), "num_samples": size}
         if len(set(counts.values())) > 1:
-            said = ", ".join(f"{count} in {name}" for name, count in counts.items())
-            raise ValueError(f"records of user {user!r} differ in number: {said}; mend the file")
+            numbers = ", ".join(f"{count} in {name}" for name, count in counts.items())
+            raise ValueError(f"records of user {user!r} differ in number: {numbers}; mend the file")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

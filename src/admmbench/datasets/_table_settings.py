@@ -1,4 +1,4 @@
-"""Settings of tables of users: what is said of columns, and words for messages."""
+"""Settings of the columns of a user's table, and words for messages."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ from admmbench.validation import Number, Strict
 
 Kind = Literal["number", "category", "leave_out"]
 
-#: What to do about a file without names.
+#: Fix of a file without names.
 RECORD = "if the first line is a record, state names: [...], one for each column"
 
 
@@ -25,7 +25,7 @@ Value = str | int | float | bool
 
 
 class Columns(Strict):
-    """A user says this of the columns of a table; `Table` explains each setting."""
+    """Settings of the columns of a table, as the user states them; `Table` explains each."""
 
     target: str = ""
     group: str = ""
@@ -56,7 +56,7 @@ class Columns(Strict):
 
     @property
     def texts(self) -> set[str] | None:
-        """Return the columns to read as text, whatever they look like; None for all, if numbers have another form."""
+        """Return the columns to read as text, whatever their values; None for all, if numbers have another form."""
         if (self.decimal, self.thousands) != (".", ""):
             return None
         categories = {name for name, kind in self.kinds.items() if kind == "category"}
@@ -70,7 +70,7 @@ class Columns(Strict):
 
     @property
     def left_out(self) -> list[str]:
-        """Return the columns that are left out because a user says so."""
+        """Return the columns that the user leaves out."""
         asked = [name for name, kind in self.kinds.items() if kind == "leave_out"]
         return [name for name in asked if name not in self.beside]
 
@@ -84,7 +84,7 @@ class Columns(Strict):
         return self.ranges.get(name) if isinstance(self.ranges, dict) else self.ranges
 
     def empty_of(self, name: str) -> set[str]:
-        """Return the texts that stand for a missing value in a column because a user says so."""
+        """Return the texts that stand for a missing value in a column, as the user states."""
         values = (
             self.na_values.get(name, []) if isinstance(self.na_values, dict) else self.na_values
         )
@@ -92,14 +92,14 @@ class Columns(Strict):
         return {as_text(value).strip() for value in values} | numbers
 
     def stated(self, name: str, kind: Kind) -> bool:
-        """Return whether a user says all about a column that has become of some kind, so that no record is asked."""
+        """Tell whether the user states all about a column of some kind, so that nothing is taken from records."""
         if kind == "number":
             return self.range_of(name) is not None
         return name in self.categories or self.kinds.get(name) == "leave_out"
 
 
 def different(names: Iterable[str], what: str = "columns", hint: str = "") -> None:
-    """Refuse columns of one name, as nobody could say which is meant; or whatever else has names."""
+    """Refuse columns, or other things with names, of which two have one name: a setting could mean either."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         hint = f"; {hint}" * bool(hint)
         raise ValueError(
@@ -108,12 +108,13 @@ def different(names: Iterable[str], what: str = "columns", hint: str = "") -> No
 
 
 def listed(names: Sequence[str]) -> str:
-    """Name some, and how many more there are."""
+    """Join the first names, with the number of the others."""
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
 
 
 def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, or text that Python reads as one; true, false and NaN are none."""
     try:
         return not (isinstance(value, bool) or math.isnan(float(value)))
     except (ValueError, TypeError):

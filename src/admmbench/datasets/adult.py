@@ -36,7 +36,7 @@ CITATION = (
 
 
 class Adult(DatasetDefinition):
-    """It is Adult as huang2019 prepares it (section VI).
+    """Adult as huang2019 prepares it (section VI).
 
     Records with a missing value are dropped; categories become binary columns, after the six numeric ones; columns are
     divided by their maximum over all records, and rows by their l2 norm. Training and test part are those of the files;
@@ -70,7 +70,7 @@ def read_people(path: Path, *, incomplete: bool = False, header: int | None = No
     Parameters
     ----------
     path
-        Of the file.
+        Path of the file.
     incomplete
         Keep records with a missing value, ``?``.
     header

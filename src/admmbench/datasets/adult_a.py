@@ -8,7 +8,7 @@ from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 
 
 class AdultA(DatasetDefinition):
-    """The features of adult-b without work class and occupation, 20, and a column of ones.
+    """Features of adult-b without work class and occupation, 20, and a column of ones.
 
     So all records can stay, as the sizes in he2023 (section 5.2) say, and the number of features is the one that the
     paper states. The paper does not say how it prepares the records. An unknown country counts as another than the

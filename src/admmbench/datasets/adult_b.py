@@ -30,12 +30,12 @@ WORK = {
 }
 # Bound on numbers that have mean 0 and standard deviation 1 here.
 DOMAIN = (-4.0, 13.0)
-# Of fnlwgt, the largest number.
+# Largest value of fnlwgt, the largest number.
 LARGEST_WEIGHT = 1_490_400.0
 
 
 class AdultB(DatasetDefinition):
-    """The table of the study's notebook, 38 features, and a column of ones, as models have no intercept.
+    """Table of the study's notebook, 38 features, and a column of ones, as models have no intercept.
 
     Records with a missing value are dropped. The file is adult.data followed by adult.test, which are the parts here.
     The notebook draws its own, without a seed, and calls the other class 1.
@@ -79,7 +79,7 @@ class AdultB(DatasetDefinition):
         people = adult.read_people(paths[FILE.name], header=0)
         first, scaled = people.index < N_FIRST, info.settings["scaled"]
         return adult.assemble(
-            people[first], people[~first], lambda both: table(both, work=True, scaled=scaled)
+            people[first], people[~first], lambda records: table(records, work=True, scaled=scaled)
         )
 
 

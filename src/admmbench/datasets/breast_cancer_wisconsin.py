@@ -16,7 +16,7 @@ MALIGNANT = 4
 
 
 class BreastCancerWisconsin(DatasetDefinition):
-    """The original data in file order; every fifth record is in the test part.
+    """Original data in file order; every fifth record is in the test part.
 
     Eight grades are scaled from 1 to 10 to [0, 1]. Bare nuclei are unknown in 16 records, so each of their ten grades
     and the missing value has a column of 0 and 1. A column of ones follows, as models have no intercept. he2023 trains

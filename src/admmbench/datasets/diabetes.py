@@ -9,7 +9,7 @@ from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import compare
 
 SOURCE = "sklearn.datasets.load_diabetes"
-# Of the measurements and the targets as they are in the file, in double precision.
+# Checksum of the measurements and the targets as they are in the file, in double precision.
 CHECKSUM = "sha256:e9c1f7559552854a24dc45b41c446ce5f79f96e5da081bcce24b57492720b3f7"
 N_TRAIN = 354
 N_TEST = 88

@@ -9,7 +9,7 @@ from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import compare
 
 SOURCE = "sklearn.datasets.load_digits"
-# Of the pixel values (0 to 16), then the labels, one byte each.
+# Checksum of the pixel values (0 to 16), then the labels, one byte each.
 CHECKSUM = "sha256:87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 N_TRAIN = 1437
 N_TEST = 360

@@ -28,10 +28,10 @@ SMALL = (*range(5), *range(15, 31))
 
 @dataclass(frozen=True)
 class Shard:
-    """A shard is one row of `femnist_shards.csv`.
+    """Shard of FEMNIST: one row of `femnist_shards.csv`.
 
-    Where training samples were not `counted`, they are an estimate: what is left of the 36,708 that the papers state,
-    shared like the test samples.
+    Training samples that were not `counted` are an estimate: the rest of the 36,708 samples that the papers state, in
+    proportion to the test samples.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Shard:
 
 
 class Femnist(DatasetDefinition):
-    """It is FEMNIST with pixels inverted (background 0), one group per writer.
+    """FEMNIST with pixels inverted (background 0), one group per writer.
 
     Rows follow the shard number, then the order of the writers in the file. The test part is that
     of the selected shards, so every test writer also has training data in the selection.
@@ -114,13 +114,14 @@ class Femnist(DatasetDefinition):
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the shards in order."""
         shards = _selected(info.settings)
-        X_train, y_train, users, train = _read_shards([paths[each.train.name] for each in shards])
-        X_test, y_test, _, test = _read_shards([paths[each.test.name] for each in shards])
+        X_train, y_train, users, train = _read_shards([paths[shard.train.name] for shard in shards])
+        X_test, y_test, _, test = _read_shards([paths[shard.test.name] for shard in shards])
         writer = Attribute.of(users, train, test)
         return Arrays(X_train, y_train, X_test, y_test, {"writer": writer})
 
 
 def _file(shard: int, split: str, blob: str, size: str) -> RemoteFile:
+    """Return the training or test file of a shard."""
     name = f"all_data_{shard}_niid_05_keep_0_{split.lower()}_9.json"
     path = f"Inputs/Femnist_{split}_small/{name}"
     return RemoteFile(
@@ -134,6 +135,7 @@ def _file(shard: int, split: str, blob: str, size: str) -> RemoteFile:
 
 @cache
 def _shards() -> tuple[Shard, ...]:
+    """Return all shards, by their number."""
     table = files("admmbench.datasets").joinpath("femnist_shards.csv").read_text(encoding="utf-8")
     return tuple(
         Shard(
@@ -150,11 +152,13 @@ def _shards() -> tuple[Shard, ...]:
 
 
 def _selected(settings: Mapping[str, Any]) -> tuple[Shard, ...]:
+    """Return the shards that canonical settings select."""
     chosen = settings["shards"]
     return _shards() if chosen == "all" else tuple(_shards()[number] for number in chosen)
 
 
 def _note(shards: tuple[Shard, ...]) -> str:
+    """Return a note for reports on a selection of shards; empty if all are selected."""
     every = _shards()
     if len(shards) == len(every):
         return ""

@@ -16,7 +16,7 @@ FILES = sources("gisette")
 N_FEATURES = 5000
 #: Largest value of a feature; the smallest is 0.
 MAXIMUM = 999
-#: In the files, and names of classes.
+#: Labels in the files, and names of classes.
 LABELS = ("-1", "+1")
 #: Bounds of a scaled feature by the setting ``scaling``.
 DOMAINS = {"libsvm": (-1.0, 1.0), "unit": (0.0, 1.0)}

@@ -24,19 +24,19 @@ DARKEST = 128
 # were identified after the challenge.
 CENTRE = (10.1, 13.6)
 SPREAD = (3.7, 3.9)
-# Of the features (16 bits, little-endian), then the classes (one byte each).
+# Checksum of the features (16 bits, little-endian), then the classes (one byte each).
 CHECKSUM = "sha256:923394f08940a8d3de45c3e319c35ce5bd42b09d6279c234fc067b56ff7b3b7b"
 
 
 class Sample(NamedTuple):
-    """These images and features are drawn."""
+    """Images and features that are drawn."""
 
     features: NDArray[np.uint16]
     """Shape (7000, 5000), from 0 to 999; training rows first."""
     classes: NDArray[np.int64]
     """Shape (7000,); index into `CLASSES`."""
     is_probe: NDArray[np.bool_]
-    """Shape (5000,); which features are noise."""
+    """Whether a feature is noise, shape (5000,)."""
 
 
 class GisetteLike(gisette.Gisette):
@@ -103,12 +103,12 @@ def draw(images: NDArray[np.uint8], digits: NDArray[np.int64]) -> Sample:
     rng = np.random.Generator(np.random.PCG64(SEED))
     rows, classes = _draw_rows(digits, rng)
     pixels = np.where(images < DARKEST, 0, images)
-    kept = np.flatnonzero(pixels.any(axis=0))
-    pairs = _draw_pairs(pixels, kept, 2 * N_REAL - len(kept), rng)
+    nonzero = np.flatnonzero(pixels.any(axis=0))
+    pairs = _draw_pairs(pixels, nonzero, 2 * N_REAL - len(nonzero), rng)
 
     # A pixel is its product with a white one, which is put behind the others.
     white = pixels.shape[1]
-    left, right = np.hstack([[kept, np.full_like(kept, white)], pairs])
+    left, right = np.hstack([[nonzero, np.full_like(nonzero, white)], pairs])
     pixels = np.pad(pixels[rows], ((0, 0), (0, 1)), constant_values=255)
     product = pixels[:, left].astype(np.uint32)
     product *= pixels[:, right]
@@ -125,12 +125,12 @@ def draw(images: NDArray[np.uint8], digits: NDArray[np.int64]) -> Sample:
 def _draw_rows(
     digits: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw as many images of each class, training part first, each part in random order; and their classes."""
+    """Draw equally many images of each class, the training part first, in random order; return rows and classes."""
     n_each = (N_TRAIN + N_TEST) // 2
     chosen = [rng.choice(np.flatnonzero(digits == k), n_each, replace=False) for k in CLASSES]
     rows, classes = [], []
     for part in (slice(N_TRAIN // 2), slice(N_TRAIN // 2, None)):
-        members = np.concatenate([own[part] for own in chosen])
+        members = np.concatenate([images[part] for images in chosen])
         order = rng.permutation(len(members))
         rows.append(members[order])
         classes.append((order >= len(members) // 2).astype(np.int64))
@@ -138,13 +138,13 @@ def _draw_rows(
 
 
 def _draw_pairs(
-    pixels: NDArray[np.uint8], kept: NDArray[np.int64], n: int, rng: np.random.Generator
+    pixels: NDArray[np.uint8], nonzero: NDArray[np.int64], n: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Draw pairs of pixels whose product is not constantly 0; shape (2, n)."""
-    row, column = np.divmod(kept, WIDTH)
+    row, column = np.divmod(nonzero, WIDTH)
     distance = ((row - CENTRE[0]) / SPREAD[0]) ** 2 + ((column - CENTRE[1]) / SPREAD[1]) ** 2
     density = np.exp(-distance / 2)
-    lit = (pixels[:, kept] > 0).astype(np.float32)
+    lit = (pixels[:, nonzero] > 0).astype(np.float32)
     weight = np.outer(density, density) * (lit.T @ lit > 0)
     drawn = rng.choice(weight.size, n, p=weight.ravel() / weight.sum())
-    return kept[np.stack(np.divmod(drawn, len(kept)))]
+    return nonzero[np.stack(np.divmod(drawn, len(nonzero)))]

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import read_bytes, sources
 
-# Those whose MD5 the data set's page states.
+# Files whose MD5 the data set's page states.
 FILES = sources("mnist")
 
 
 class Mnist(DatasetDefinition):
-    """It is MNIST in file order, pixels divided by 255."""
+    """MNIST in file order, pixels divided by 255."""
 
     name = "mnist"
 

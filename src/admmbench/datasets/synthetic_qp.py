@@ -21,9 +21,9 @@ class SyntheticQP(DatasetDefinition):
     Parameters
     ----------
     d
-        Variables.
+        Number of variables.
     m
-        Equations of each agent, and of the server.
+        Number of equations of each agent, and of the server.
     """
 
     name = "synthetic_qp"
@@ -64,7 +64,7 @@ class SyntheticQP(DatasetDefinition):
 
 
 class Part(NamedTuple):
-    """An agent, or the server, has this part of an instance."""
+    """Part of an instance that an agent, or the server, has."""
 
     A: NDArray[np.float64] | None
     """Shape (d, d); None at the server, which has no objective."""
@@ -85,11 +85,11 @@ def draw(rng: np.random.Generator, d: int, m: int, objective: bool) -> Part:
     Parameters
     ----------
     rng
-        Where numbers come from.
+        Source of random numbers.
     d, m
-        Variables and equations.
+        Numbers of variables and equations.
     objective
-        Whether it has an objective.
+        Whether the part has an objective.
     """
     A, b = None, np.zeros(d)
     if objective:

@@ -1,4 +1,4 @@
-"""A table of one's own: a file in CSV, Parquet, LIBSVM or LEAF format, or arrays in Python."""
+"""Tables of users: a file in CSV, Parquet, LIBSVM or LEAF format, or arrays in Python."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from admmbench.files import digest, write
 from admmbench.files.cache import Cache
 from admmbench.validation import Text, checked
 
-# Facts of tables that were read before by this code, as reading takes long.
+# Facts of tables that this code has read before, as reading takes long.
 _MODULES = sorted(Path(__file__).parent.glob("*table*.py"))
 _CODE = hashlib.sha256(b"".join(module.read_bytes() for module in _MODULES)).hexdigest()[:8]
 _FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
 
 
 def _each_once(names: list[str]) -> list[str]:
+    """Return names; ValueError if two are equal."""
     different(names)
     return names
 
 
 class Settings(Columns):
-    """The data set has these settings."""
+    """Settings of a table: its files, and what the user states about its columns."""
 
     path: str
     format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""
@@ -41,7 +42,7 @@ class Settings(Columns):
 
 
 class Table(DatasetDefinition):
-    """These are records of a file, one a row, with names of columns in the first line of text.
+    """Records of a file, one a row, with names of columns in the first line of text.
 
     Numbers are scaled to [0, 1] by their ranges and clipped, each value of a category has a column, and a column of
     ones follows, as models have no intercept. Dates, identifiers, long texts and columns with one value are left out.
@@ -51,8 +52,8 @@ class Table(DatasetDefinition):
     Parameters
     ----------
     path
-        File, or a folder of LEAF files, or that with LEAF's folders ``train`` and ``test``. What is in it is part of
-        the data set's identity, and not where it is.
+        File, or a folder of LEAF files, or the folder that holds LEAF's folders ``train`` and ``test``. Its content is
+        part of the data set's identity, and its place is not.
     format
         csv, parquet, libsvm or leaf; by the suffix of the file if absent.
     names
@@ -60,8 +61,8 @@ class Table(DatasetDefinition):
     target
         Column of the targets. LIBSVM and LEAF files have a place for them, so that it is absent there.
     group
-        Column that says whose a record is, such as its hospital: no feature, but an attribute, by whose values records
-        are shared out if nobody says otherwise. Of LEAF files it is the user.
+        Column that tells whose a record is, such as its hospital: no feature, but an attribute, by whose values records
+        are partitioned by default. Of LEAF files it is the user.
     kinds
         Kind of a column, where it is another one than is found: number, category or leave_out.
     ranges
@@ -72,7 +73,7 @@ class Table(DatasetDefinition):
     categories
         Values that a record may have, by column; for the target, the classes in their order.
     missing
-        What becomes of records with a missing value: refuse the table, drop them, or impute the value: the median of
+        Treatment of records with a missing value: refuse the table, drop them, or impute the value: the median of
         the training part (the middle, if the range is stated), and no category.
     dropna
         Columns, such as the target, without whose value a record is dropped, whatever `missing` says of the others.
@@ -94,58 +95,60 @@ class Table(DatasetDefinition):
 
     name = "table"
     defaults = {"path": ""} | {
-        name: each.get_default()
-        for name, each in Settings.model_fields.items()
-        if not each.is_required()
+        name: field.get_default()
+        for name, field in Settings.model_fields.items()
+        if not field.is_required()
     }
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Complete the settings; reads the table, so that what is wrong with it is said before anything runs."""
+        """Complete the settings, and read the table, so that its faults are told before anything runs."""
         if not settings["path"]:
             raise ValueError("dataset.path: name the file of the table, such as patients.csv")
-        given = checked(Settings, settings, "dataset")
-        parts = _table_files.parts_of(given.path)
-        if parts and given.test == self.defaults["test"]:
-            given = given.model_copy(update=dict(zip(("path", "test"), parts, strict=True)))
-        kind = _table_files.format_of(given.path, given.format, "dataset.path")
-        if isinstance(given.test, str):
-            _table_files.format_of(given.test, kind, "dataset.test")
-        own: dict[str, Any] = {"format": kind}
+        table = checked(Settings, settings, "dataset")
+        parts = _table_files.part_folders(table.path)
+        if parts and table.test == self.defaults["test"]:
+            table = table.model_copy(update=dict(zip(("path", "test"), parts, strict=True)))
+        kind = _table_files.find_format(table.path, table.format, "dataset.path")
+        if isinstance(table.test, str):
+            _table_files.find_format(table.test, kind, "dataset.test")
+        implied: dict[str, Any] = {"format": kind}
         if label := _table_files.LABELS.get(kind):
-            if given.target not in ("", label):
+            if table.target not in ("", label):
                 raise ValueError(f"dataset.target: {kind} files have a place for it; leave it out")
-            own["target"] = label
+            implied["target"] = label
         if kind == "leaf":
-            own["group"] = given.group or _table_files.USER
-            if given.target_range is None:
-                own["kinds"] = {_table_files.LABELS[kind]: "category", **given.kinds}
+            implied["group"] = table.group or _table_files.USER
+            if table.target_range is None:
+                implied["kinds"] = {_table_files.LABELS[kind]: "category", **table.kinds}
         if kind != "csv":  # other formats have names, and say what is missing
-            own["keep_default_na"] = False
-            if given.names:
+            implied["keep_default_na"] = False
+            if table.names:
                 raise ValueError(f"dataset.names: {kind} files have their own; leave it out")
-        complete = given.model_copy(update=own).model_dump(mode="json")
+        complete = table.model_copy(update=implied).model_dump(mode="json")
         self.describe(complete)
         return complete
 
     def identity(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Leave out where files are."""
+        """Return the settings without the places of files."""
         test = "" if isinstance(settings["test"], str) else settings["test"]
         return {**settings, "path": "", "test": test}
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the facts of the table, which is read for them once for each content."""
+        """Return the facts of the table; they are cached, so that each content is read once."""
         checksums = _checksums(settings)
         content = digest([self.identity(settings), checksums])
         text = json.dumps(settings)
-        found = _FACTS.find(content, lambda: asdict(_made(text, tuple(checksums.items()))[1]))
-        return replace(checked(DatasetInfo, found, ""), settings=settings)
+        facts = _FACTS.find(
+            content, lambda: asdict(_read_and_prepare(text, tuple(checksums.items()))[1])
+        )
+        return replace(checked(DatasetInfo, facts, ""), settings=settings)
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Read the table; DatasetError if it is another one than was described."""
         checksums = _checksums(info.settings)
         if checksums != info.checksums:
             raise DatasetError(f"{info.settings['path']} has changed meanwhile; run again")
-        arrays, _ = _made(json.dumps(info.settings), tuple(checksums.items()))
+        arrays, _ = _read_and_prepare(json.dumps(info.settings), tuple(checksums.items()))
         return arrays
 
 
@@ -156,10 +159,10 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     ----------
     data
         Features of shape (n, J), as a DataFrame or an array, perhaps sparse, with targets of shape (n,), as a pair; or
-        a Bunch of scikit-learn. What is masked is missing.
+        a Bunch of scikit-learn. Masked values are missing.
         A Series is matched with a DataFrame, or another Series, by the labels of its index, and by place with an array.
     groups
-        Whose each record is, shape (n,), matched likewise; records are then shared out by it.
+        Group of each record, shape (n,), matched likewise; records are then partitioned by it.
     **columns
         Settings of `Table` on columns. Columns without a name are ``x0``, ``x1`` and so on; the target is ``target``
         and the group ``group``, unless they are Series with names.
@@ -175,14 +178,14 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     """
     from admmbench.datasets import _table_arrays, _table_columns  # slow to import
 
-    frame, given = _table_arrays.table_of(data, groups, columns)
-    arrays, facts = _table_columns.prepare([frame], given)
+    frame, settings = _table_arrays.make_table(data, groups, columns)
+    arrays, facts = _table_columns.prepare([frame], settings)
     content = hashlib.sha256()
     for array in (arrays.X_train, arrays.y_train, arrays.X_test, arrays.y_test):
         content.update(array.tobytes())
-    own = {each.name: facts[each.name] for each in fields(Facts) if each.name in facts}
+    known = {field.name: facts[field.name] for field in fields(Facts) if field.name in facts}
     checksums = {"arrays": f"sha256:{content.hexdigest()}"}
-    return Dataset(name="arrays", settings={}, checksums=checksums, **vars(arrays), **own)
+    return Dataset(name="arrays", settings={}, checksums=checksums, **vars(arrays), **known)
 
 
 def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
@@ -191,64 +194,67 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
     Parameters
     ----------
     data, groups
-        As of `from_arrays`.
+        See `from_arrays`.
     folder
-        Where to write.
+        Folder to write to.
 
     Returns
     -------
     dict
         Settings of the data set.
     """
-    from admmbench.datasets import _table_arrays, _table_columns  # slow to import
+    from admmbench.datasets import _table_arrays, _table_kinds, _table_values  # slow to import
 
-    frame, given = _table_arrays.table_of(data, groups, {})
-    # Text does not say of numbers that they are categories.
+    frame, settings = _table_arrays.make_table(data, groups, {})
+    # Numbers in text do not show that they are categories.
     categories = [
         str(name)
         for name, values in frame.items()
         if values.dtype == "category"
-        and _table_columns.kind_of(str(name), values, given)[0] == "category"
+        and _table_kinds.kind_of(str(name), values, settings)[0] == "category"
     ]
     # Whole numbers have no point, as classes and groups of arrays have none.
-    frame[given.target] = frame[given.target].convert_dtypes()
-    for name in [*categories, *([given.group] if given.group else [])]:
-        frame[name] = _table_columns.identifiers(frame[name])
+    frame[settings.target] = frame[settings.target].convert_dtypes()
+    for name in [*categories, *([settings.group] if settings.group else [])]:
+        frame[name] = _table_values.identifiers(frame[name])
     content = frame.to_csv(index=False).encode()
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.csv"
     write(path, content)
-    said = {"kinds": dict.fromkeys(categories, "category"), **given.model_dump(exclude_unset=True)}
-    return {"name": Table.name, "path": str(path), **said}
+    stated = settings.model_dump(exclude_unset=True)
+    kinds = dict.fromkeys(categories, "category")
+    return {"name": Table.name, "path": str(path), "kinds": kinds, **stated}
 
 
 def _paths(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the path of the table, and that of the second file if there is one, by what each is."""
+    """Return the path of the table, and of the second file if there is one, by the part that each is."""
     second = settings["test"]
     return {"table": settings["path"]} | ({"test table": second} if isinstance(second, str) else {})
 
 
 def _checksums(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the checksum of each file, by what it is for."""
+    """Return the checksum of each file, by its part and its name."""
     return {
         f"{part} {name}".strip(): checksum
         for part, path in _paths(settings).items()
-        for name, checksum in _table_files.checksums_of(path, settings["format"]).items()
+        for name, checksum in _table_files.file_checksums(path, settings["format"]).items()
     }
 
 
 @lru_cache(maxsize=1)
-def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays, DatasetInfo]:
-    """Read and prepare a table of these checksums; the last one is kept, as it is described before it is read."""
+def _read_and_prepare(
+    settings: str, checksums: tuple[tuple[str, str], ...]
+) -> tuple[Arrays, DatasetInfo]:
+    """Read and prepare a table with these checksums; the last one is kept, as it is described before it is read."""
     from admmbench.datasets import _table_columns  # slow to import
 
-    given = Settings(**json.loads(settings))
-    paths = [*_paths(given.model_dump()).values()]
-    frames = _table_files.read_tables(paths, given.format, given.names, given.texts)
+    table = Settings(**json.loads(settings))
+    paths = [*_paths(table.model_dump()).values()]
+    frames = _table_files.read_tables(paths, table.format, table.names, table.texts)
     for path, frame in zip(paths, frames, strict=True):
-        with _named(path):
-            _table_columns.check(frame, given)
-    with _named(given.path):
-        arrays, facts = _table_columns.prepare(frames, given)
+        with _naming_file(path):
+            _table_columns.check(frame, table)
+    with _naming_file(table.path):
+        arrays, facts = _table_columns.prepare(frames, table)
     return arrays, DatasetInfo(
         name=Table.name,
         title="A table",
@@ -261,8 +267,8 @@ def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Name the file in what is said of its table."""
+def _naming_file(path: str) -> Iterator[None]:
+    """Begin the message of a ValueError about a table with its file."""
     try:
         yield
     except ValueError as error:

@@ -20,22 +20,22 @@ from admmbench.validation import expanded
 
 
 def _umask() -> int:
-    """Permissions that new files do not get; a temporary file starts with none for others."""
+    """Return the permissions that new files do not get; a temporary file starts with none for others."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
-# Asked for once: the answer comes by setting it, which threads must not do at the same time.
+# Read once, as reading sets it, which threads must not do at the same time.
 PERMISSIONS = 0o666 & ~_umask()
-"""Of a new file, as the user wants them."""
+"""Permissions of a new file, as the user wants them."""
 
 
 def import_file(path: Path, name: str) -> ModuleType:
     """Import a Python file that is in no package, as a module of this name.
 
-    Its source is compiled each time: bytecode beside it stands for size and second of change, and may be that of
-    another content.
+    Its source is compiled each time: bytecode in the folder is found by size and second of change, and may be that
+    of another content.
     """
     module = ModuleType(name)
     module.__file__ = str(path.absolute())
@@ -52,8 +52,8 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     OSError
         If none is named and the user has no home.
     """
-    if given := cache or os.environ.get("ADMMBENCH_CACHE"):
-        return expanded(given)
+    if named := cache or os.environ.get("ADMMBENCH_CACHE"):
+        return expanded(named)
     import pooch  # slow to import
 
     with contextlib.suppress(RuntimeError):
@@ -64,9 +64,9 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
 
 
 def private_folder() -> Path:
-    """Return the folder for what is believed without asking where it comes from: only this user can write to it.
+    """Return the folder of files that are trusted as they are: only this user can write to it.
 
-    That is the cache folder, or a folder in it if others can write to the cache folder too.
+    The folder is the cache folder, or a folder in it if others can write to the cache folder too.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def private_folder() -> Path:
 
 
 def is_own(state: os.stat_result, *trusted: int) -> bool:
-    """Say whether a file belongs to this user, or to one who is trusted, and nobody else can write to it."""
+    """Tell whether a file belongs to this user, or to a trusted one, and nobody else can write to it."""
     return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
@@ -98,6 +98,7 @@ MADE_AGAIN = "the command that made it, such as `admmbench study`, makes it agai
 MARKUP, PDF, BINARY = "<!-- sha256 {} -->\n", "%sha256 {}\n", "sha256 {}\n"
 """Last line with the checksum, which readers skip: of a page or an SVG, a PDF, and a netCDF file or a PNG."""
 SEAL = "sha256"
+"""Name of the checksum in JSON and in attributes of netCDF files."""
 _CHECKSUM = re.compile(rb"sha256\W{1,4}([0-9a-f]{64})\W{0,8}\Z")
 # No line with a checksum is longer, in bytes.
 _LINE = 100
@@ -109,7 +110,7 @@ def with_checksum(content: bytes, line: str) -> bytes:
     Parameters
     ----------
     content
-        Of the file.
+        Content of the file.
     line
         Last line to write, such as `MARKUP`.
     """
@@ -119,14 +120,14 @@ def with_checksum(content: bytes, line: str) -> bytes:
 
 def is_whole(content: bytes) -> bool | None:
     """Tell whether a file has the content that its checksum was computed of; None if it has no checksum."""
-    found = _CHECKSUM.search(content, max(0, len(content) - _LINE))
-    if found is None:
+    match = _CHECKSUM.search(content, max(0, len(content) - _LINE))
+    if match is None:
         return None
-    return found[1] == _sha256(memoryview(content)[: found.start(1)], content[found.end(1) :])
+    return match[1] == _sha256(memoryview(content)[: match.start(1)], content[match.end(1) :])
 
 
 def has_checksum(path: Path) -> bool:
-    """Tell whether the last line of a file has a checksum, as in those that the suite writes, without reading all."""
+    """Tell whether the last line of a file has a checksum, as files of the suite have, without reading all."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _LINE))
         return _CHECKSUM.search(file.read()) is not None
@@ -157,7 +158,7 @@ def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """Hash the content of a file, however large, by SHA-256; it is read again if its times, number or size changed."""
+    """Hash a file, however large, by SHA-256; the file is read again if its times, number or size changed."""
     state = path.stat()
     return _hash(path, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size)
 
@@ -169,7 +170,7 @@ def _hash(path: Path, *state: int) -> str:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Read the mapping in a file that `sealed_json` gave the text of. See `read_checked` for errors."""
+    """Read the mapping in a file with the text of `sealed_json`. See `read_checked` for errors."""
     content: dict[str, Any] = json.loads(read_checked(path))
     del content[SEAL]
     return content
@@ -177,24 +178,24 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 def _sha256(*parts: bytes | memoryview) -> bytes:
     """Return the SHA-256 of some bytes, in hexadecimal digits."""
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return found.hexdigest().encode()
+        checksum.update(part)
+    return checksum.hexdigest().encode()
 
 
 def digest(content: Any) -> str:
-    """Return the SHA-256 of what JSON can hold, in hexadecimal digits."""
+    """Return the SHA-256 of a value that JSON can hold, in hexadecimal digits."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def check_output(path: Path) -> None:
-    """Refuse to write where no file can be put.
+    """Refuse a path at which no file can be written.
 
     Raises
     ------
     OSError
-        If there is something else than a regular file, which would be replaced, or no folder to write to.
+        If the path is something else than a regular file, which would be replaced, or no folder can be written to.
     """
     if path.is_symlink():
         raise OSError(f"{path} is a symbolic link and not followed: name the file that it leads to")
@@ -210,12 +211,12 @@ def check_output(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Write a file under another name beside it, and put it in place when that succeeded.
+    """Write a file under another name in its folder, and put it in place after success.
 
     Yields
     ------
     Path
-        Where to write. After an error it is gone, and what was at ``path`` is untouched.
+        Temporary file to write. An error removes it, and leaves the file at ``path`` as it was.
 
     Raises
     ------
@@ -241,7 +242,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-# Of folders that can be written but not read, and on a network's file systems.
+# Errors of folders that can be written but not read, and of file systems of a network.
 _NO_SYNC = (errno.EACCES, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 

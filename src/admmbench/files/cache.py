@@ -1,4 +1,4 @@
-"""Values that are cached between processes: they take long to compute, and can be computed again at any time."""
+"""Values that are cached between processes, as they take long to compute; they can be computed again at any time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """Values by name, kept in a sealed JSON file of the user's private folder.
+    """Values by name, stored with a checksum in a JSON file of the user's private folder.
 
     A file that cannot be read, or was altered, counts as empty. Nothing is cached where no file can be written. Of
-    processes that write at the same time one may lose what it added.
+    processes that write at the same time one may lose its additions.
 
     Parameters
     ----------
     name
-        Of the file, below the folder.
+        Name of the file, below the folder.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,12 +36,12 @@ class Cache(Generic[T]):
             return {}
 
     def add(self, new: Mapping[str, T]) -> None:
-        """Write more values to the file; a name that is there gets the new one."""
+        """Write more values to the file; a value replaces a former one of its name."""
         with contextlib.suppress(OSError):
             write(private_folder() / self._name, sealed_json({**self.read(), **new}, indent=1))
 
     def find(self, name: str, make: Callable[[], T]) -> T:
-        """Return the value of a name; one that is absent is made, and written when the process ends."""
+        """Return the value of a name; an absent value is made, and written when the process ends."""
         if name not in self._known:
             if not self._new:
                 atexit.register(self.close)
@@ -49,7 +49,7 @@ class Cache(Generic[T]):
         return self._known[name]
 
     def close(self) -> None:
-        """Write what was made since the file was read."""
+        """Write the values that were made since the file was read."""
         if self._new:
             self.add(self._new)
             self._new.clear()

@@ -1,8 +1,8 @@
 """YAML as version 1.2 defines it (core schema): the one reader of files, of options and of words on the command line.
 
-``010`` is ten, ``1e-3`` a number, ``1:30`` and ``yes`` are text. Of what YAML 1.1 has beside, merge keys (``<<``) are
-read. What would be lost silently is refused: a key that is there twice, a second document, a number that a computer has
-none for, another encoding than UTF-8.
+``010`` is ten, ``1e-3`` a number, ``1:30`` and ``yes`` are text. Of YAML 1.1, merge keys (``<<``) are read too. Content
+that would be lost silently is refused: a key that is there twice, a second document, a number too large for a float,
+another encoding than UTF-8.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
 def _int(text: str) -> int:
+    """Read a whole number; OverflowError if it is too large."""
     number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
-    float(number)  # what no float can be would fail later, far from its line
+    float(number)  # a number too large for a float would fail later, far from its line
     return number
 
 
 def _float(text: str) -> float:
+    """Read a number; OverflowError if it is too large."""
     if text[-1] in "fFnN":  # .inf and .nan
         return float(text.replace(".", ""))
     if math.isinf(number := float(text)):
@@ -41,7 +43,7 @@ def _float(text: str) -> float:
     return number
 
 
-# Plain text of each type, and how it is read; other plain text is text.
+# Pattern of the plain text of each type, and its reader; other plain text is text.
 _SCALARS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "null": ("~|null|Null|NULL|", lambda text: None),
     "bool": ("true|True|TRUE|false|False|FALSE", lambda text: text[0] in "tT"),
@@ -61,7 +63,7 @@ _RESOLVERS = {
 
 
 class ReadError(ValueError):
-    """Error in what is read: it is no YAML, or not as it should be; the message names the file and the line."""
+    """Error in text that is no YAML, or not as it should be; the message names the file and the line."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -116,7 +118,7 @@ def parse_words(words: Iterable[str]) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes text that `parse_yaml` would take for something else."""
+    """Writer of YAML that quotes text that `parse_yaml` would read as another type."""
 
     yaml_implicit_resolvers = _RESOLVERS
 
@@ -127,7 +129,7 @@ def dump_yaml(content: Any, **options: Any) -> str:
 
 
 def inline_yaml(value: Any) -> str:
-    """Write text that `parse_yaml` makes the same value of: itself where it can be, else JSON."""
+    """Return text that `parse_yaml` reads as a value: the value itself if it is such text, else JSON."""
     if isinstance(value, str):
         with contextlib.suppress(ReadError):
             if parse_yaml(value, "") == value:
@@ -136,7 +138,7 @@ def inline_yaml(value: Any) -> str:
 
 
 def _read(text: str, place: Callable[[int], str]) -> Any:
-    """Make the value of the only document; an error begins with the place of a line."""
+    """Return the value of the only document; an error begins with the place of its line."""
     if bad := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, bad.start()) + 1
         raise ReadError(f"{place(line)} has the character {ord(bad[0]):#06x}, as no YAML may")
@@ -145,12 +147,12 @@ def _read(text: str, place: Callable[[int], str]) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = "" if isinstance(error, _Fault) else "is no YAML: "
-        told = ", ".join(filter(None, (error.context, error.problem)))
-        raise ReadError(f"{place(mark.line + 1 if mark else 1)} {what}{told}") from None
+        reason = ", ".join(filter(None, (error.context, error.problem)))
+        raise ReadError(f"{place(mark.line + 1 if mark else 1)} {what}{reason}") from None
 
 
 class _Fault(yaml.constructor.ConstructorError):
-    """YAML that means nothing here."""
+    """Fault of YAML that is well formed, at a node."""
 
     def __init__(self, node: Any, text: str) -> None:
         super().__init__(None, None, text, node.start_mark)
@@ -168,7 +170,7 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
         self._sizes: dict[Any, int] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
-        """Compose what follows, unless it is too deep or too large."""
+        """Compose the next node, unless it is too deep or too large."""
         before, self._depth = self._count, self._depth + 1
         if self._depth > _DEEPEST + 1:
             raise _Fault(self.peek_event(), f"is nested deeper than {_DEEPEST} levels")
@@ -180,9 +182,9 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
         return node
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
-        """Make a value of text."""
+        """Return the value of a scalar."""
         text = self.construct_scalar(node)
-        if bad := _UNPRINTABLE.search(text):  # neither may a page or a figure
+        if bad := _UNPRINTABLE.search(text):  # neither may a page or a figure have it
             raise _Fault(node, f"has the character {ord(bad[0]):#06x}, which is not printed")
         if node.tag in (_STR, _MERGE):
             return text
@@ -195,22 +197,23 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
             raise _Fault(node, f"has {shortened(text)}, which is too large") from None
 
     def sequence(self, node: yaml.SequenceNode) -> list[Any]:
-        """Make a list."""
+        """Return the list of a sequence."""
         return self.construct_sequence(node, deep=True)
 
     def mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
-        """Make a mapping, without a key that is there twice."""
+        """Return a mapping; a key that is there twice is refused."""
         lines: dict[Any, int] = {}
         for key_node, value_node in node.value if isinstance(node, yaml.MappingNode) else ():
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, bool) or not isinstance(key, str | int | float):
                 what = "a list or a mapping" if isinstance(key, list | dict) else repr(key)
                 raise _Fault(key_node, f"has {what} as a key; keys are text or numbers")
-            seen = unicodedata.normalize("NFC", key) if isinstance(key, str) else key
-            if seen in lines:
-                text = f"has the key {key!r} a second time, after line {lines[seen]}; remove one"
+            composed = unicodedata.normalize("NFC", key) if isinstance(key, str) else key
+            if composed in lines:
+                line = lines[composed]
+                text = f"has the key {key!r} a second time, after line {line}; remove one"
                 raise _Fault(key_node, text)
-            lines[seen] = key_node.start_mark.line + 1
+            lines[composed] = key_node.start_mark.line + 1
             if key_node.tag == _MERGE:
                 self.construct_object(value_node, deep=True)  # its keys are checked too
         return self.construct_mapping(node, deep=True)

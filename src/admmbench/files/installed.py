@@ -1,7 +1,7 @@
-"""Where the workflow and the papers' configurations are installed, and how the user's own files are found beside them.
+"""Paths of the installed workflow and of the papers' configurations, and of the user's files of the same kinds.
 
-Both are in the package; in a clone they are links to the folders of the repository. The functions below find them in a
-wheel, an editable installation or a clone.
+The package holds workflow and configurations; in a clone they are links to the folders of the repository. The functions
+below find them in a wheel, an editable installation or a clone.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 from admmbench.validation import unknown
 
 _SHARE = Path(__file__).parents[1] / "share"
-# What `module:` of the user's own Snakefile names.
+# File that `module:` of the user's own Snakefile names.
 SNAKEFILE = _SHARE / "workflow" / "Snakefile"
 PROFILES = _SHARE / "workflow" / "profiles"
 # The configurations of the papers' studies.
 CONFIG = _SHARE / "config"
-# Results of studies that are kept with the suite.
+# Reference results, which come with the suite.
 REFERENCE = _SHARE / "reference"
-# Names the user's folder of the configuration in processes that a sweep starts: it has one beside that of a study.
+# Environment variable with the user's folder of the configuration, for processes that a sweep starts: its own folder.
 CONFIG_FOLDER = "ADMMBENCH_CONFIG"
-# The same of the user, relative to the working directory.
+# Configuration and reference results of the user, relative to the working directory.
 OWN, OWN_REFERENCE = Path(os.environ.get(CONFIG_FOLDER, "config")), Path("reference")
 SUFFIXES = (".yaml", ".yml")
 
@@ -33,16 +33,16 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
     Parameters
     ----------
     kind
-        Folder below that of the configuration: ``experiments``, ``claims``, ``tuned`` or ``seeds``; by default that
-        folder itself, which holds ``config.yaml`` and its overlays.
+        Folder below the folder of the configuration: ``experiments``, ``claims``, ``tuned`` or ``seeds``; by default
+        the folder itself, which holds ``config.yaml`` and its overlays.
     own
         The user's folder of the configuration; a file there replaces the installed one of the same name.
 
     Returns
     -------
     dict
-        Files, by name without suffix (``.yaml`` or ``.yml``), in alphabetical order; ``config.yaml`` and its overlays
-        with it, as people name them so.
+        Files, by name without suffix (``.yaml`` or ``.yml``), in alphabetical order; the names of ``config.yaml`` and
+        its overlays have the suffix, as users write it.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
 
 
 def yaml_files(folder: Path) -> Iterator[Path]:
-    """Go through the YAML files of a folder."""
+    """Yield the YAML files of a folder."""
     return (path for path in folder.glob("*") if path.suffix in SUFFIXES)
 
 
@@ -80,8 +80,8 @@ def find(name: str) -> Path:
     return path
 
 
-def alone(folder: Path) -> Path:
-    """Let a folder hold this package and no other, for the path of another Python, which has its own packages.
+def link_package(folder: Path) -> Path:
+    """Link this package, and no other, into a folder for the path of another Python, which has its own packages.
 
     Returns
     -------

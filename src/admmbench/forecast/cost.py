@@ -1,4 +1,4 @@
-"""What a run will need, from its size alone, before any data is read: for the scheduler, and for a forecast."""
+"""Threads, memory and time of a run, from its size alone, before any data is read: limits and forecasts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _THREAD_MB = 64
 _USED, _DRAWN = 1.8, 1.9
 # Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
 _SECONDS_WORTH_THREADS = 60
-# Where columns are shared out, a round solves an equation for each record and seed, in so many steps.
+# Where parties hold columns, a round solves an equation for each record and seed, in so many steps.
 _STEPS = 10
 
 
@@ -26,7 +26,7 @@ LIMITS = Machine(start=2.0, product=1e-10, vector=5e-10, entry=2e-8, step=5e-4)
 
 @dataclass(frozen=True)
 class JobResources:
-    """A job needs these resources."""
+    """Resources that a job needs."""
 
     threads: int
     mem_mb: int
@@ -35,13 +35,13 @@ class JobResources:
 
 
 def estimate(spec: RunSpec, threads: int, device: str = CPU) -> JobResources:
-    """Bound threads, memory and time from above; one thread tells a device other than the processor what to do.
+    """Bound threads, memory and time of a run from above; a device other than the processor takes one thread.
 
     Memory is the data, copies of the columns that agents use or of the records that each seed draws, the state, and for
     every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.computed.seeds)
-    size, model = _size(spec), model_entries(spec)
+    size, model = _number_size(spec), model_entries(spec)
     seconds = work(spec, LIMITS if device == CPU else find(device).SLOWEST)
     data = (info.n_train + info.n_test) * info.n_features
     if spec.as_problem.sharing == "columns":
@@ -51,11 +51,11 @@ def estimate(spec: RunSpec, threads: int, device: str = CPU) -> JobResources:
         data += round((2 * size * info.n_train * widest * threads + 2 * gram) / size)
     if spec.as_problem.sharing == "constrained":
         # In double precision: records and their weighted copies, or a matrix and an inverse for each agent and seed.
-        own = 6 * info.n_train * info.n_features
+        records = 6 * info.n_train * info.n_features
         matrices = 4 * (agents + 1) * seeds * info.n_features**2
-        data += (8 // size) * (matrices if info.drawn else own)
-    alone = device != CPU or seconds <= _SECONDS_WORTH_THREADS
-    threads = 1 if alone else min(threads, agents)
+        data += (8 // size) * (matrices if info.drawn else records)
+    one_thread = device != CPU or seconds <= _SECONDS_WORTH_THREADS
+    threads = 1 if one_thread else min(threads, agents)
     copies = 1 + (_DRAWN * seeds if spec.scheme.shuffled else _USED)
     block = max(size * model, min(size * model * agents, BLOCK_BYTES))
     memory = size * data * copies + state_bytes(spec) + 12 * threads * block
@@ -76,14 +76,14 @@ def rounds_seconds(spec: RunSpec, rounds: int, machine: Machine) -> float:
     method, model = spec.method, model_entries(spec)
     gradients = rounds * method.gradients + method.resources.gradients_once
     entries = rounds * max(method.gradients, method.updates) * spec.n_agents * model
-    once = 0.0
+    setup = 0.0
     if spec.as_problem.sharing == "columns":
         predictions = len(spec.computed.seeds) * spec.info.n_train
         entries = rounds * _STEPS * predictions
         # Gram matrices of the parties.
-        once = predictions * spec.n_features**2 / spec.n_agents * machine.product
+        setup = predictions * spec.n_features**2 / spec.n_agents * machine.product
     steps = rounds * method.updates * machine.step
-    return gradients * _gradient(spec, machine) + once + entries * machine.entry + steps
+    return gradients * _gradient(spec, machine) + setup + entries * machine.entry + steps
 
 
 def _gradient(spec: RunSpec, machine: Machine) -> float:
@@ -91,9 +91,10 @@ def _gradient(spec: RunSpec, machine: Machine) -> float:
     seeds, rows = len(spec.computed.seeds), spec.as_problem.loss.outputs(spec.info)
     if spec.info.drawn:
         return seeds * spec.n_agents * spec.n_features**2 * machine.vector
-    together = seeds if spec.as_problem.sharing == "columns" else rows
+    n_models = seeds if spec.as_problem.sharing == "columns" else rows
+    # A product with several models is faster than one with a single model.
     operations = 4 * spec.scheme.n_train(spec.info) * model_entries(spec)
-    return operations * (machine.product if together > 1 else machine.vector)
+    return operations * (machine.product if n_models > 1 else machine.vector)
 
 
 def model_entries(spec: RunSpec) -> int:
@@ -104,15 +105,15 @@ def model_entries(spec: RunSpec) -> int:
 def state_bytes(spec: RunSpec) -> int:
     """Count the bytes of a run's state: the global model, and the method's copies of all local ones.
 
-    Where columns are shared out its copies are of all parties' predictions, beside z and the dual variable.
+    Where parties hold columns, the copies are of all parties' predictions, and z and the dual variable come on top.
     """
     agents = spec.method.resources.state_copies * spec.n_agents
     entries = (1 + agents) * model_entries(spec)
     if spec.as_problem.sharing == "columns":
         entries = model_entries(spec) + (2 + agents) * len(spec.computed.seeds) * spec.info.n_train
-    return _size(spec) * entries
+    return _number_size(spec) * entries
 
 
-def _size(spec: RunSpec) -> int:
-    """Bytes of a number."""
+def _number_size(spec: RunSpec) -> int:
+    """Return the bytes of a number."""
     return 4 if spec.dtype == "float32" else 8

@@ -1,4 +1,4 @@
-"""What more seeds would show: from results that are there, such as those of a pilot or those that are kept."""
+"""Power of more seeds: the differences that they would show, from results of a pilot or reference results."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from admmbench.forecast.timing import Speeds
     from admmbench.study.config import Study
 
-LOOKS = (10, 20, 40, 80, 160)
-"""Numbers of seeds that are shown where no experiment has looks."""
+NUMBERS_OF_SEEDS = (10, 20, 40, 80, 160)
+"""Numbers of seeds that are shown where no experiment states interim analyses."""
 
 
 def power(study: Study, speeds: Speeds) -> Table:
-    """Say for each row of a study what numbers of seeds show, and what deciding it costs.
+    """Return for each setting the differences that numbers of seeds show, and the cost of a conclusive result.
 
     Parameters
     ----------
     study
-        The configuration. Its results are read; where an experiment has none, those that are kept.
+        The configuration. Results are read; for an experiment without any, reference results.
     speeds
-        How fast runs are.
+        Speeds of runs.
 
     Returns
     -------
     rich.table.Table
-        A line for each row.
+        A line for each setting (a data set at one ε).
 
     Raises
     ------
@@ -51,31 +51,31 @@ def power(study: Study, speeds: Speeds) -> Table:
     comparison = compare(_results(study))
     if comparison is None:
         raise ValueError("no two methods of this study are equally private: nothing can be decided")
-    stated = itertools.chain(*(each.looks or () for each in study.experiments.values()))
-    looks = sorted(set(stated)) or LOOKS
+    stated = itertools.chain(*(experiment.looks or () for experiment in study.experiments.values()))
+    numbers = sorted(set(stated)) or NUMBERS_OF_SEEDS
     shown = Table("")
-    heads = ["margin", "seeds", *(f"by {look}" for look in looks)]
+    heads = ["margin", "seeds", *(f"by {n}" for n in numbers)]
     for head in [*heads, "undecided", "decided by", "core-hours"]:
         shown.add_column(head, justify="right")
-    total = 0.0
+    total_hours = 0.0
     for place in range(comparison.sizes["setting"]):
-        cell = comparison.isel(setting=place)
-        needed = float(cell["seeds"])
-        hours = _core_hours(study, cell, speeds)
-        total += hours
-        # Nobody is the best where all but one lost runs, or all did.
-        best = cell["verdict"].isin(["winner", "equivalent"]).any()
+        setting = comparison.isel(setting=place)
+        needed = float(setting["seeds"])
+        hours = _core_hours(study, setting, speeds)
+        total_hours += hours
+        # No method is the best where the runs of all methods, or of all but one, failed or diverged.
+        best = setting["verdict"].isin(["winner", "equivalent"]).any()
         shown.add_row(
-            f"{proper(str(cell['dataset'].item()))}, {budget(float(cell['epsilon']))}",
-            _points(cell, float(cell["margin"])),
-            f"{int(cell['runs'].max())}",
-            *(_points(cell, difference_shown(cell, look)) for look in looks),
-            f"{int((cell['verdict'] == 'undecided').sum())}",
+            f"{proper(str(setting['dataset'].item()))}, {budget(float(setting['epsilon']))}",
+            _points(setting, float(setting["margin"])),
+            f"{int(setting['runs'].max())}",
+            *(_points(setting, difference_shown(setting, n)) for n in numbers),
+            f"{int((setting['verdict'] == 'undecided').sum())}",
             about(needed) if needed else "now" if best else "–",
             number(hours, ".2f") if needed else "",
             end_section=place == comparison.sizes["setting"] - 1,
         )
-    shown.add_row("all", *[""] * (len(shown.columns) - 2), number(total, ".2f"))
+    shown.add_row("all", *[""] * (len(shown.columns) - 2), number(total_hours, ".2f"))
     return shown
 
 
@@ -87,60 +87,66 @@ NOTE = (
 )
 
 
-def difference_shown(cell: xr.Dataset, n: int) -> float:
+def difference_shown(setting: xr.Dataset, n: int) -> float:
     """Return the smallest difference that a number of seeds shows, for the median pair of those in the running.
 
     Parameters
     ----------
-    cell
-        A row, of `admmbench.results.who_wins.compare`.
+    setting
+        A setting, of `admmbench.results.who_wins.compare`.
     n
         Number of seeds.
 
     Returns
     -------
     float
-        In the unit of the metric, see `admmbench.inference.power.difference_shown`; of all pairs with the lowest mean
-        where one method is left. NaN with fewer than two seeds, and where all methods lost runs.
+        In the unit of the metric, see `admmbench.inference.power.difference_shown`; over all pairs with the lowest
+        mean where one method is left. NaN with fewer than two seeds, and where runs of all methods failed or diverged.
     """
-    if not cell["lowest"].item():
+    if not setting["lowest"].item():
         return math.nan
-    spreads = cell["deviation"].sel(rival=cell["lowest"].item())
-    others = (spreads["algorithm"] != cell["lowest"]) & (cell["added"] == "")
-    running = others & cell["verdict"].isin(["equivalent", "undecided"])
+    spreads = setting["deviation"].sel(rival=setting["lowest"].item())
+    others = (spreads["algorithm"] != setting["lowest"]) & (setting["added"] == "")
+    running = others & setting["verdict"].isin(["equivalent", "undecided"])
     spread = spreads.where(running if running.any() else others).median().item()
-    return inference.difference_shown(spread, n, float(cell["level"]), float(cell["redrawn"]))
+    return inference.difference_shown(spread, n, float(setting["level"]), float(setting["redrawn"]))
 
 
 def _results(study: Study) -> Iterator[xr.Dataset]:
-    """Results of the experiments, or what is kept of them, judged as the experiments state it now."""
+    """Yield the results of the experiments, or reference results, judged as the experiments state it now."""
     for name, experiment in study.experiments.items():
         path = Path(study.config.results, name, "results.nc")
-        found = seal.read(path) if path.exists() else reference.load([name]).get(name)
-        if found is None:
+        results = seal.read(path) if path.exists() else reference.load([name]).get(name)
+        if results is None:
             raise ValueError(
                 f"{path} is not there, and nothing is kept of {name}: run it first, with a few seeds"
             )
-        yield with_decision(found, experiment)
+        yield with_decision(results, experiment)
 
 
-def _core_hours(study: Study, cell: xr.Dataset, speeds: Speeds) -> float:
-    """What the seeds cost that an undecided row lacks, up to the look that has them, all contenders alike."""
-    experiment, epsilon = study.experiments[str(cell["experiment"].item())], float(cell["epsilon"])
-    needed = float(cell["seeds"])
+def _core_hours(study: Study, setting: xr.Dataset, speeds: Speeds) -> float:
+    """Return the core-hours of the seeds that an inconclusive setting lacks, up to the next interim analysis."""
+    experiment = study.experiments[str(setting["experiment"].item())]
+    epsilon = float(setting["epsilon"])
+    needed = float(setting["seeds"])
     until = next((look for look in experiment.looks or () if look >= needed), needed)
     specs = {(run.label, run.spec.stated_budget): run.spec for run in experiment.runs}
     seconds = 0.0
-    for label in cell["algorithm"].values[(cell["verdict"] == "undecided").values].tolist():
+    for label in setting["algorithm"].values[(setting["verdict"] == "undecided").values].tolist():
         spec = specs.get((label, epsilon))
         if spec is None:
             raise ValueError(
-                f"{cell['experiment'].item()}: {label!r} is not run at {epsilon:g} now"
+                f"{setting['experiment'].item()}: {label!r} is not run at {epsilon:g} now"
             )
-        of_one = core_seconds(spec, study.config.threads, speeds.machine(spec)) / len(spec.seeds)
-        seconds += of_one * max(until - int(cell["runs"].sel(algorithm=label)), 0)
+        run_seconds = core_seconds(spec, study.config.threads, speeds.machine(spec))
+        seconds += (
+            run_seconds
+            / len(spec.seeds)
+            * max(until - int(setting["runs"].sel(algorithm=label)), 0)
+        )
     return seconds / 3600
 
 
-def _points(cell: xr.Dataset, value: float) -> str:
-    return number(100 * value if cell["fraction"] else value, ".2g")
+def _points(setting: xr.Dataset, value: float) -> str:
+    """Return a difference in words, in percentage points if the metric is a fraction."""
+    return number(100 * value if setting["fraction"] else value, ".2g")

@@ -1,4 +1,4 @@
-"""How fast runs are: by the times of earlier runs of a study, and by a few measured rounds where there are none."""
+"""Speeds of runs: from the times of earlier runs of a study, or from a few measured rounds without any."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from admmbench.study.runs import Run
 _MEASURED = Cache[float]("speeds.json")
 # Rounds that are timed, after one that also compiles.
 _ROUNDS = 3
-# Most seeds and numbers of records that they have.
+# Largest numbers of their seeds, and of the entries of their records.
 _SEEDS, _NUMBERS = 3, 4_000_000
 
 
@@ -53,7 +53,7 @@ class Speeds:
         for name, experiment in study.experiments.items():
             for run in experiment.runs:
                 if chosen(run.spec, study.config.device) != CPU:
-                    continue  # what a device takes tells nothing of a processor
+                    continue  # the time on a device tells nothing of a processor
                 kind = _kind(run.spec)
                 self._specs.setdefault(kind, run.spec)
                 folder = study.runs_folder(name)
@@ -71,7 +71,7 @@ class Speeds:
         Parameters
         ----------
         progress
-            Called with the number of measurements made, and of all.
+            Function that is called with the number of finished measurements, and of all.
         renew
             Whether to measure every kind, again.
         """
@@ -84,7 +84,7 @@ class Speeds:
             _MEASURED.add({_name(kind, spec): self._measured[kind] for kind, spec in new.items()})
 
     def machine(self, spec: RunSpec, without: Path | None = None) -> Machine:
-        """Return a machine that takes as long as this one for runs of a kind.
+        """Return a machine that takes as long as this machine for runs of a kind.
 
         Parameters
         ----------
@@ -105,13 +105,13 @@ class Speeds:
 def _time_rounds(spec: RunSpec) -> float:
     """Return the ratio of the time of a round to its bound.
 
-    It is 1, so that the bound counts, for a method that does most of its work once or ends before some rounds, and for
-    a problem that needs other than random records.
+    The ratio is 1, so that the bound counts, for a method that does most of its work once or ends before some rounds,
+    and for a problem that needs other than random records.
     """
     if spec.method.resources.gradients_once:
         return 1.0
     try:
-        short, data = _short(spec)
+        short, data = _shorten(spec)
         seconds = np.diff(run_rounds(short, data).dataset(short, {})["seconds"])
     except (ValueError, AlgorithmError):
         return 1.0
@@ -120,8 +120,8 @@ def _time_rounds(spec: RunSpec) -> float:
     return ratio if 0 < ratio < np.inf else 1.0
 
 
-def _short(spec: RunSpec) -> tuple[RunSpec, Dataset]:
-    """Return a few rounds of a run on random records of the same shape, with equal shares."""
+def _shorten(spec: RunSpec) -> tuple[RunSpec, Dataset]:
+    """Return a run of a few rounds, and random records of the shape of its data, in equal shares."""
     info, generator = spec.info, np.random.default_rng(0)
     changes: dict[str, Any] = {"seeds": spec.seeds[:_SEEDS], "rounds": 1 + _ROUNDS}
     if info.drawn:
@@ -141,27 +141,27 @@ def _short(spec: RunSpec) -> tuple[RunSpec, Dataset]:
         )
         agents = spec.agents if spec.as_problem.sharing == "columns" else spec.n_agents
         changes |= {"dataset": data, "problem": spec.as_problem.describe(), "agents": agents}
-    given = {name: getattr(spec, name) for name in RunSpec.model_fields}
-    return RunSpec.model_validate(
-        {**given, "evaluate_every": 1, "accountants": ("rdp",), **changes}
-    ), data
+    fields = {name: getattr(spec, name) for name in RunSpec.model_fields}
+    changes |= {"evaluate_every": 1, "accountants": ("rdp",)}
+    return RunSpec.model_validate({**fields, **changes}), data
 
 
 def _kind(spec: RunSpec) -> str:
-    """Name the kind of a run: what its speed depends on besides its size."""
+    """Name the kind of a run: all that its speed depends on besides its size."""
     data, code = dataset_folder(spec.dataset), fingerprint.code(spec)
     return f"{data} {code} {spec.variant} {spec.n_agents} {spec.dtype}"
 
 
 def _name(kind: str, spec: RunSpec) -> str:
+    """Name a kind of run on this machine, with the code that it executes."""
     return f"{provenance.machine()} | {fingerprint.of_run(spec)} | {kind}"
 
 
 def _recorded(folder: Path, run: Run) -> float | None:
-    """Seconds of the last attempt, interpreter and imports included; None if the run is not finished."""
+    """Return the seconds of the last attempt, with interpreter and imports; None if the run is not finished."""
     table = folder / run.address.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
     # The file is empty if the result came from a cache; a shell writes the decimal sign of its locale.
-    found = re.match(r"s\b.*\n(\d+([.,]\d+)?)\b", table.read_text("utf-8", "replace"))
-    return float(found[1].replace(",", ".")) if found else None
+    match = re.match(r"s\b.*\n(\d+([.,]\d+)?)\b", table.read_text("utf-8", "replace"))
+    return float(match[1].replace(",", ".")) if match else None

@@ -1,7 +1,7 @@
 """Problems: loss x penalty x sharing.
 
 A problem is stated by a mapping such as ``{"loss": "logistic", "penalty": "l1", "strength": 1e-6, "per": "agent"}``.
-The partition says whether rows or columns are shared out. This decides which frame derives everything else from the
+The partition states whether agents hold rows or columns. This decides which module derives everything else from the
 loss: `admmbench.problems.rows` or `admmbench.problems.columns`.
 """
 
@@ -30,13 +30,13 @@ _COLUMNS_STRENGTH = 2e-4
 
 
 class _Objective(Strict):
-    """What is minimised."""
+    """Function that is minimised."""
 
     mean_loss: MeanLoss = MeanLoss()
 
 
 class _Settings(Strict):
-    """What a user may write; None stands for the default."""
+    """Settings of a problem, as a user writes them; None stands for the default."""
 
     loss: str | dict[str, Any]
     penalty: PenaltyName = "l2"
@@ -61,7 +61,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
         literature for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is
         constrained, see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
     sharing
-        What the partition shares out; ``constrained`` shares rows.
+        Parts of the data that the partition gives to agents; ``constrained`` problems partition rows.
 
     Raises
     ------
@@ -70,51 +70,51 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     """
     if isinstance(spec, str):
         spec = {"loss": spec}
-    given = checked(_Settings, spec, "problem")
-    if given.loss == "quadratic":
-        return Quadratic(given.penalty, given.strength or 0.0)
-    loss = as_loss(given.loss)
-    name = given.loss if isinstance(given.loss, str) else str(given.loss["name"])
+    settings = checked(_Settings, spec, "problem")
+    if settings.loss == "quadratic":
+        return Quadratic(settings.penalty, settings.strength or 0.0)
+    loss = as_loss(settings.loss)
+    name = settings.loss if isinstance(settings.loss, str) else str(settings.loss["name"])
     usual = loss.convention
     if sharing == "columns":
         for key in ("per", "average", "feasible"):
-            if getattr(given, key) is not None:
+            if getattr(settings, key) is not None:
                 raise ValueError(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
                 )
-        strength = _COLUMNS_STRENGTH if given.strength is None else given.strength
+        strength = _COLUMNS_STRENGTH if settings.strength is None else settings.strength
         if strength == 0:
             raise ValueError(
                 "problem.strength: parties whose columns depend on each other need one above 0"
             )
-        return Columns(given.penalty, strength, loss, name, given.records or RecordBounds())
-    if given.objective or given.constraints is not None or given.server is not None:
-        return _constrained(given, name, loss)
+        return Columns(settings.penalty, strength, loss, name, settings.records or RecordBounds())
+    if settings.objective or settings.constraints is not None or settings.server is not None:
+        return _constrained(settings, name, loss)
     return Rows(
-        given.penalty,
-        usual.strength if given.strength is None else given.strength,
+        settings.penalty,
+        usual.strength if settings.strength is None else settings.strength,
         loss,
         name,
-        given.per or usual.per,
-        given.average or usual.average,
-        given.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
-        given.feasible,
+        settings.per or usual.per,
+        settings.average or usual.average,
+        settings.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
+        settings.feasible,
     )
 
 
-def _constrained(given: _Settings, name: str, loss: Loss) -> Constrained:
+def _constrained(settings: _Settings, name: str, loss: Loss) -> Constrained:
     """Make a constrained problem, without a penalty unless it is asked for."""
     for key in ("per", "average", "records", "feasible"):
-        if getattr(given, key) is not None:
+        if getattr(settings, key) is not None:
             raise ValueError(f"problem.{key}: it is for problems without constraints")
     if not isinstance(loss, ScalarLoss):
         raise ValueError(f"problem.loss: constraints are on losses with one output, not {name}")
     return Constrained(
-        given.penalty,
-        given.strength or 0.0,
+        settings.penalty,
+        settings.strength or 0.0,
         loss,
         name,
-        (given.objective or _Objective()).mean_loss,
-        given.constraints or (),
-        given.server or 0.0,
+        (settings.objective or _Objective()).mean_loss,
+        settings.constraints or (),
+        settings.server or 0.0,
     )

@@ -28,11 +28,11 @@ Array = NDArray[Any]
 _SEARCH = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-9}
 _MOST_SEARCHES = 100
 Sharing = Literal["rows", "columns", "constrained"]
-"""What agents share of a problem: rows or columns of the data, or a model under constraints."""
+"""Parts of a problem that agents hold: rows or columns of the data, or constraints on a shared model."""
 
 
 class RecordBounds(Strict):
-    """Records are scaled down to these norms; None: bounded by the data set's domain alone."""
+    """Norms that records are scaled down to; None: bounded by the data set's domain alone."""
 
     max_l1_norm: Length | None = None
     max_l2_norm: Length | None = None
@@ -99,7 +99,7 @@ class Problem(ABC):
         released: DTypeLike | None = None,
         unit: Literal["record", "agent"] = "record",
     ) -> BoundProblem[Any]:
-        """Join parameters and data; see `Setting`. What is released has the precision of models if none is given."""
+        """Join parameters and data; see `Setting`. The default of ``released`` is the precision of models."""
         loss = self.loss.for_targets(split.dataset.target_scale)
         precision = np.dtype(dtype)
         released = np.dtype(released or precision)
@@ -108,7 +108,7 @@ class Problem(ABC):
 
     @abstractmethod
     def bound(self, split: Any, setting: Setting) -> BoundProblem[Any]:
-        """Return the problem on data whose rows or columns are shared out, as `sharing` says."""
+        """Return the problem on data whose rows or columns are partitioned, as `sharing` states."""
 
     @abstractmethod
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
@@ -138,7 +138,7 @@ class LossProblem(Problem):
 
     def describe(self) -> dict[str, Any]:
         """Return the settings as a user would write them, complete."""
-        # What is there for the authors' code alone shows where it is used.
+        # Parameters without a repr serve the authors' code alone: they are stated where they are set.
         parameters = {
             field.name: value
             for field in dataclasses.fields(self.loss)
@@ -148,12 +148,12 @@ class LossProblem(Problem):
         return {"loss": loss, "penalty": self.penalty_name, "strength": self.strength}
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Return those of the loss."""
+        """Return units and long name of the variables of the loss."""
         return self.loss.variables(data)
 
 
 def on_host(array: Any) -> Any:
-    """Return an array where NumPy can use it: that of a GPU is copied, all else is as it is."""
+    """Return an array that NumPy can use: an array of a GPU is copied, any other is returned as it is."""
     return array.get() if hasattr(array, "__cuda_array_interface__") else array
 
 
@@ -171,20 +171,20 @@ def weights_and_intercepts(w: Array, n_features: int) -> tuple[Array, Array]:
 
 
 Fit = Callable[[Array, Array, Array, float], Array]
-"""Finds a model W for sum_i weights_i loss(W x_i, y_i) + strength R(W).
+"""Function that finds a model W for sum_i weights_i loss(W x_i, y_i) + strength R(W).
 
-It takes records (n, J), in float64, targets (n,), weights (n,) and the strength.
+Its arguments are records (n, J), in float64, targets (n,), weights (n,) and the strength.
 """
 
 
 PartsT = TypeVar("PartsT")
-"""What a block of agents holds of a problem; its ``release_shape`` is that of what one of them releases for a seed."""
+"""Part of a problem that a block of agents holds; ``release_shape`` is the shape of one agent's release for a seed."""
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Maps a function over a list, in parallel."""
+"""Function that maps a function over a list, in parallel."""
 
 
 class BoundProblem(ABC, Generic[PartsT]):
-    """Problem on a data set that is shared out over agents, for a batch of seeds."""
+    """Problem on a data set that is partitioned over agents, for a batch of seeds."""
 
     n_seeds: int
     n_agents: int
@@ -218,7 +218,7 @@ class BoundLoss(BoundProblem[PartsT]):
 
     loss: Loss
     penalty: Penalty
-    """What the objective is made of."""
+    """The two parts of the objective."""
 
     feasible: Feasible | None = None
     """W, where models are feasible; None: everywhere."""
@@ -227,7 +227,7 @@ class BoundLoss(BoundProblem[PartsT]):
         """Find the best feasible model for some records, shape (K, J), for a convex loss, in double precision.
 
         With an l1 penalty, steps along both parts of an entry, or against a bound, can end a search of `lbfgs` early.
-        Without what it remembers of them it goes on, until that gains nothing.
+        A new search forgets these steps and goes on, until that gains nothing.
         """
         loss, penalty, total = self.loss, self.penalty, weights.sum()
         shape = (self.model_shape[0], X.shape[1])
@@ -244,17 +244,17 @@ class BoundLoss(BoundProblem[PartsT]):
                 gradient += weight * penalty.gradient(W)
             return value, gradient.ravel()
 
-        most = (self.feasible and self.feasible.box) or math.inf
+        largest = (self.feasible and self.feasible.box) or math.inf
 
         def search(function: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
             if penalty.smooth:
-                return lbfgs(function, start, 0.0, _SEARCH, most)[0]
-            least = np.inf
+                return lbfgs(function, start, 0.0, _SEARCH, largest)[0]
+            lowest = np.inf
             for _ in range(_MOST_SEARCHES):
-                start, value = lbfgs(function, start, weight, _SEARCH, most)
-                if not value < least:
+                start, value = lbfgs(function, start, weight, _SEARCH, largest)
+                if not value < lowest:
                     break
-                least = value
+                lowest = value
             return start
 
         start = np.zeros(math.prod(shape))
@@ -268,11 +268,11 @@ class Gradient:
     """Gradient of the loss: a sum over each agent's records, divided by a number."""
 
     entries: Array
-    """Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.used_columns`."""
+    """Entries of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.used_columns`."""
     bound: Callable[[], Sensitivity]
-    """Computes the sensitivity; methods without noise on the gradient do not call it."""
+    """Function that computes the sensitivity; methods without noise on the gradient do not call it."""
     position: Array | None = None
-    """Where in ``entries`` each of the J columns is, shape (B, J); None if all are there."""
+    """Place in ``entries`` of each of the J columns, shape (B, J); None if all are there, in their order."""
 
     @cached_property
     def value(self) -> Array:

@@ -9,7 +9,7 @@ once.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -45,7 +45,7 @@ class Share:
         return Norms(record_norms(self.X, 1), record_norms(self.X, 2))
 
     def largest_singular_value(self) -> float:
-        """Return that of the matrix of records."""
+        """Return the largest singular value of the matrix of records."""
         gram = (self.X.T @ self.X).astype(np.float64)
         return float(np.linalg.eigvalsh(gram)[-1].clip(0) ** 0.5)
 
@@ -55,11 +55,11 @@ class Piece:
     """Some records of a share, for some of its seeds."""
 
     share: Share
-    """Whose they are."""
+    """Share that the records are from."""
     seeds: slice
-    """Those of the share, or one of them that has drawn the records."""
+    """Seeds of the share, or one of them that has drawn the records."""
     rows: RowSelection
-    """Which ones: consecutive, or those of a sample."""
+    """Rows of the share: consecutive, or those of a sample."""
     first: bool
     """Whether no records before these count in the same gradients."""
 
@@ -70,12 +70,12 @@ class Piece:
 
     @property
     def n_seeds(self) -> int:
-        """Return the number of its seeds."""
+        """Return the number of seeds."""
         return int(self.seeds.stop - self.seeds.start)
 
     @property
     def place(self) -> tuple[int, slice]:
-        """Where its agent's and its seeds' models are."""
+        """Place of the models of the agent and the seeds."""
         return self.share.agent, self.seeds
 
 
@@ -89,9 +89,9 @@ class Batch:
     used
         Columns of each agent that the records have, shape (B, W); None: all.
     rows
-        Those of the batch: consecutive ones, or some that are copied for each gradient.
+        Rows of the batch: consecutive ones, or some that are copied for each gradient.
     pieces
-        Whose they are, in their order.
+        Pieces that the rows make up, in their order.
     """
 
     def __init__(
@@ -130,32 +130,32 @@ class Batch:
         -------
         Norms of the slopes, unscaled, shape (n, S).
         """
-        X, y = (each[self._rows] for each in self._all)
+        X, y = (array[self._rows] for array in self._all)
         scales = scale.astype(value.dtype)[self._owner]
         if self._n_seeds * z.shape[2] == 1:
-            return self._one_by_one(X, y, loss, z, value, scales)
+            return self._gradient_of_single_predictions(X, y, loss, z, value, scales)
         u = self._predict(X, z, value.dtype)
         slopes = loss.scaled_slopes(u, y, scales)
         self._back(X, u, value)
         return slopes
 
-    def _one_by_one(
+    def _gradient_of_single_predictions(
         self, X: Array, y: Array, loss: Loss, z: Array, value: Array, scales: Array
     ) -> Norms:
-        """Do the same where a record has one prediction."""
-        agents, seeds = (each.ravel() for each in self._places)  # one seed each
-        where = self._starts, agents, seeds
+        """Do what `gradient` does, where a record has one prediction."""
+        agents, seeds = (place.ravel() for place in self._places)  # one seed each
+        places = self._starts, agents, seeds
         z = (z if self._used is None else gather(z, self._used)).astype(value.dtype, copy=False)
         u = np.empty((len(y), 1, 1), value.dtype)
         value[agents[self._first], seeds[self._first]] = 0
         if self._filled is None:
-            products_per_seed.predict(X, *where, z, u[:, 0, 0])
+            products_per_seed.predict(X, *places, z, u[:, 0, 0])
             slopes = loss.scaled_slopes(u, y, scales)
-            products_per_seed.add_back(X, *where, u[:, 0, 0], value)
+            products_per_seed.add_back(X, *places, u[:, 0, 0], value)
         else:
-            products_per_seed.predict_sparse(*self._filled, *where, z, u[:, 0, 0])
+            products_per_seed.predict_sparse(*self._filled, *places, z, u[:, 0, 0])
             slopes = loss.scaled_slopes(u, y, scales)
-            products_per_seed.add_back_sparse(*self._filled, *where, u[:, 0, 0], value)
+            products_per_seed.add_back_sparse(*self._filled, *places, u[:, 0, 0], value)
         return slopes
 
     @cached_property
@@ -166,7 +166,9 @@ class Batch:
         X = self._all[0][self._rows]
         enough = [piece.size >= _FEWEST_SPARSE for piece in self._pieces]
         return [
-            Sparse.of(X[span], None if self._used is None else self._used[piece.share.agent])
+            Sparse.from_records(
+                X[span], None if self._used is None else self._used[piece.share.agent]
+            )
             if many
             else None
             for piece, span, many in zip(self._pieces, self._spans, enough, strict=True)
@@ -184,13 +186,14 @@ class Batch:
         width = sparse_width(X)
         if width is None:
             return None
-        # Those of a record's values first, in their order.
+        # Columns of a record's values come first, in their order.
         columns = np.argsort(X == 0, axis=1, kind="stable")[:, :width]
         values = np.take_along_axis(X, columns, axis=1)
         return values, columns.astype(column_type(X.shape[1]))
 
     @cached_property
     def _norms(self) -> list[Array]:
+        """Norms of the records, l1 and l2, each of shape (n,)."""
         return [
             np.concatenate([piece.share.norms[which][piece.rows] for piece in self._pieces])
             for which in range(2)
@@ -198,17 +201,18 @@ class Batch:
 
     def raise_to_contributions(self, slopes: Norms, largest: Norms) -> None:
         """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
-        for of_slopes, of_records, most in zip(slopes, self._norms, largest, strict=True):
-            found = np.maximum.reduceat(of_slopes * of_records[:, None], self._starts[:-1])
+        for slope_norms, x_norms, bounds in zip(slopes, self._norms, largest, strict=True):
+            contributions = slope_norms * x_norms[:, None]
+            most = np.maximum.reduceat(contributions, self._starts[:-1])
             # A share has one piece in a batch: a second one begins the next.
-            most[self._places] = np.maximum(most[self._places], found)
+            bounds[self._places] = np.maximum(bounds[self._places], most)
 
     def _predict(self, X: Array, z: Array, dtype: np.dtype[Any]) -> Array:
         """Return predictions of local models, shape (n, seeds, K)."""
         S, K, J = self._n_seeds, *z.shape[2:]
         u = np.empty((len(X), S, K), dtype)
         flat = u.reshape(-1, S * K)
-        most = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
+        chunk = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
         for piece, span, sparse in zip(self._pieces, self._spans, self._sparse, strict=True):
             models = z[piece.place].reshape(S * K, J)
             if sparse:
@@ -217,8 +221,8 @@ class Batch:
             models = models.astype(dtype, copy=False)
             if self._used is not None:
                 models = gather(models[None, None], self._used[[piece.share.agent]])[0, 0]
-            for start in range(span.start, span.stop, most):
-                rows = slice(start, min(start + most, span.stop))
+            for start in range(span.start, span.stop, chunk):
+                rows = slice(start, min(start + chunk, span.stop))
                 np.matmul(X[rows], models.T, out=flat[rows])
         return u
 
@@ -235,14 +239,50 @@ class Batch:
                 flat += left.T @ X[span]
 
 
-def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
+def make_batches(
+    X: Array,
+    y: Array,
+    used: Array | None,
+    pieces: Iterable[tuple[RowSelection, Piece]],
+    size: int,
+) -> list[Batch]:
+    """Make batches of at most ``size`` rows, and equally many seeds.
+
+    Parameters
+    ----------
+    X, y, used
+        See `Batch`.
+    pieces
+        Pieces, each with the places of its records.
+    size
+        Largest number of rows of a batch; a larger piece is a batch by itself.
+    """
+    groups: list[list[tuple[RowSelection, Piece]]] = []
+    n_used = 0
+    for rows, piece in pieces:
+        fits = groups and groups[-1][0][1].n_seeds == piece.n_seeds
+        if not fits or n_used + piece.size > size:
+            groups.append([])
+            n_used = 0
+        groups[-1].append((rows, piece))
+        n_used += piece.size
+    return [
+        Batch(X, y, used, join_rows([rows for rows, _ in group]), [piece for _, piece in group])
+        for group in groups
+    ]
+
+
+def join_rows(selections: Sequence[RowSelection]) -> RowSelection:
     """Join selections of rows: a slice, which costs no copy, where they follow each other in the data."""
     slices = [rows for rows in selections if isinstance(rows, slice)]
-    follow = all(a.stop == b.start for a, b in itertools.pairwise(slices))
-    if len(slices) == len(selections) and follow:
+    adjacent = all(a.stop == b.start for a, b in itertools.pairwise(slices))
+    if len(slices) == len(selections) and adjacent:
         return slice(slices[0].start, slices[-1].stop)
     return np.concatenate(
-        [np.arange(r.start, r.stop) if isinstance(r, slice) else r for r in selections]
+        [
+            np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            for rows in selections
+        ]
     )
 
 
@@ -252,7 +292,7 @@ def sparse_width(X: Array) -> int | None:
     return width if width <= MOST * X.shape[1] else None
 
 
-def scaled_down(X: Array, bounds: RecordBounds, dtype: np.dtype[Any]) -> Array:
+def scale_down(X: Array, bounds: RecordBounds, dtype: np.dtype[Any]) -> Array:
     """Scale down records that are longer than the bounds, in the precision of a problem; no copy where none is."""
     X = np.asarray(X, dtype)
     factors = np.ones(len(X))
@@ -285,20 +325,20 @@ def record_norms(X: Array, order: int) -> Array:
 
 
 def chunks(n: int, size: int) -> Iterator[slice]:
-    """Cut ``range(n)`` into stretches of at most ``size``."""
+    """Return slices that cut ``range(n)`` into stretches of at most ``size``."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def part_of(rows: RowSelection, span: slice) -> RowSelection:
-    """Select some of a selection of rows."""
+def rows_in_span(rows: RowSelection, span: slice) -> RowSelection:
+    """Return the rows of a selection from the start of a span to its end."""
     if isinstance(rows, slice):
         return slice(rows.start + span.start, rows.start + span.stop)
     return rows[span]
 
 
-def rows_of_seed(own: Sequence[tuple[slice, RowSelection]], seed: int) -> RowSelection:
+def rows_of_seed(shares: Sequence[tuple[slice, RowSelection]], seed: int) -> RowSelection:
     """Return the rows that a seed gives to an agent."""
-    return next(rows for seeds, rows in own if seeds.start <= seed < seeds.stop)
+    return next(rows for seeds, rows in shares if seeds.start <= seed < seeds.stop)
 
 
 def predict(X: Array, w: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Problems whose features are shared out over parties: hu2019, problem (1).
+"""Problems whose features are partitioned over parties: hu2019, problem (1).
 
 Party m holds the columns D_m of the data and a model x_m; all know the targets y. With N samples,
 
@@ -34,7 +34,7 @@ from admmbench.problems.base import (
     State,
     weights_and_intercepts,
 )
-from admmbench.problems.batches import scaled_down
+from admmbench.problems.batches import scale_down
 from admmbench.problems.loss import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -68,12 +68,12 @@ class Columns(LossProblem):
         return {**super().describe(), **({"records": bounds} if bounds else {})}
 
     def bound(self, split: ColumnSplit, setting: Setting) -> BoundColumns:
-        """Return the problem on shared columns; sensitivities are the method's own here."""
+        """Return the problem on columns that are partitioned over parties; sensitivities are the method's own here."""
         return BoundColumns(self, split, setting)
 
 
 class BoundColumns(BoundLoss["Party"]):
-    """Problem on a data set whose columns are shared out over parties; subproblems are solved in float64.
+    """Problem on a data set whose columns are partitioned over parties; subproblems are solved in float64.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class BoundColumns(BoundLoss["Party"]):
         bounds = self.problem.records
         if bounds == RecordBounds():
             return np.asarray(X, self.dtype)
-        return np.hstack([scaled_down(X[:, own], bounds, self.dtype) for own in self.columns])
+        return np.hstack([scale_down(X[:, block], bounds, self.dtype) for block in self.columns])
 
     @property
     def weight(self) -> float:
@@ -132,29 +132,30 @@ class BoundColumns(BoundLoss["Party"]):
         centre = s.astype(np.float64) + dual.astype(np.float64) / rho
         low, high = self._bracket(centre, targets, rho)
         z = np.clip(start.astype(np.float64), low, high)
-        # Only what is not yet found is computed on; a seed that diverged is not waited for.
+        # Only entries whose root is not yet found are computed on; nothing waits for a seed that diverged.
         todo: Array = np.flatnonzero(np.isfinite(centre) & np.isfinite(z))
         z.flat[np.flatnonzero(~np.isfinite(centre))] = np.nan
-        y, c, a, b, x = (each.ravel()[todo] for each in (targets, centre, low, high, z))
+        y, c, a, b, x = (array.ravel()[todo] for array in (targets, centre, low, high, z))
         last = b - a
         for _ in range(_MOST_STEPS):
             g = self.loss.slope(x, y) + rho * (x - c)
             above = g > 0
             a, b = np.where(above, a, x), np.where(above, x, b)
             new = x - g / (self.loss.curvature(x, y) + rho)
+            # A step that leaves the interval, or shrinks too slowly, is replaced by a bisection.
             bad = ~((a <= new) & (new <= b)) | (np.abs(new - x) > np.abs(last) / 2)
             new = np.where(bad, (a + b) / 2, new)
             last, x = new - x, new
             solved = np.abs(last) <= _STEP_TOLERANCE * (1 + np.abs(x))
             z.flat[todo[solved]] = x[solved]
-            todo, y, c, a, b, x, last = (each[~solved] for each in (todo, y, c, a, b, x, last))
+            todo, y, c, a, b, x, last = (array[~solved] for array in (todo, y, c, a, b, x, last))
             if not len(todo):
                 break
         z.flat[todo] = x
         return z.astype(s.dtype)
 
     def _bracket(self, centre: Array, targets: Array, rho: float) -> tuple[Array, Array]:
-        """Interval that holds the root: the slope's bound says how far it can be from ``centre``.
+        """Return the ends of an interval that holds the root: the slope's bound limits its distance from ``centre``.
 
         A convex loss pulls towards the root at most as strongly as it does at ``centre``.
         """
@@ -171,7 +172,7 @@ class BoundColumns(BoundLoss["Party"]):
     def fitted(self, fit: Fit, parties: int | None = None) -> Array:
         """Fit a model, perhaps with an intercept, to the columns of the first so many parties (default: all).
 
-        It is the same for every seed, shape (S, 1, J) or (S, 1, J + 1), with 0 for the other parties.
+        The model is the same for every seed, shape (S, 1, J) or (S, 1, J + 1), with 0 for the other parties.
         """
         stop = self.columns[(parties or self.n_agents) - 1].stop
         X, y = self.X[:, :stop].astype(np.float64), self.y.astype(np.float64)
@@ -194,7 +195,7 @@ class BoundColumns(BoundLoss["Party"]):
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean) and ``train_loss``, the mean objective.
         """
         models, _ = weights_and_intercepts(state.w, self.model_shape[1])
-        test, train = (self._predictions(state, each) for each in (self._test[0], self.X))
+        test, train = (self._predictions(state, X) for X in (self._test[0], self.X))
         y = self._test[1]
         score = self.loss.score(self.loss.mistakes(test, y).mean(axis=1))
         penalty = self.problem.strength * self.penalty.value(models)
@@ -210,6 +211,7 @@ class BoundColumns(BoundLoss["Party"]):
         return self.loss.mistakes(self._predictions(state, X), y) if self.loss.fraction else None
 
     def _predictions(self, state: State, X: Array) -> Array:
+        """Return predictions of the models of all parties, shape (S, n, 1)."""
         models, intercepts = weights_and_intercepts(state.w, self.model_shape[1])
         return np.asarray((models[:, 0] @ X.T + intercepts)[..., None])
 
@@ -258,7 +260,7 @@ class Party:
 
         def solve(r: Array) -> Array:
             # (D^T D + r I)^-1 D^T = D^T (D D^T + r I)^-1: whichever matrix is smaller is factored.
-            # A seed that diverged is no fault of the others.
+            # Not checked for finite numbers: a seed that diverged must not end the others.
             right = self.back(r) if self._tall else r
             x = linalg.cho_solve(factor, right.T.astype(np.float64), check_finite=False).T
             if not self._tall:
@@ -271,8 +273,8 @@ class Party:
     def basis(self) -> Array:
         """Return an orthonormal basis of range(D_m), shape (N, rank)."""
         values, vectors = linalg.eigh(self._gram(np.float64))
-        kept = values > _RANK_TOLERANCE * values[-1]
+        positive = values > _RANK_TOLERANCE * values[-1]
         # With D = U S V^T, the eigenvectors are V, and U = D V / S, or they are U already.
         if not self._tall:
-            return vectors[:, kept].astype(self.D.dtype)
-        return ((self.D @ vectors[:, kept]) / np.sqrt(values[kept])).astype(self.D.dtype)
+            return vectors[:, positive].astype(self.D.dtype)
+        return ((self.D @ vectors[:, positive]) / np.sqrt(values[positive])).astype(self.D.dtype)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 ConeName = Literal["zero", "nonnegative", "second_order"]
-"""``{0}``, for equations; numbers of at least 0, for inequalities; ``{(s, x): ||x||_2 <= s}``."""
+"""Names of the cones ``{0}``, for equations; numbers of at least 0, for inequalities; ``{(s, x): ||x||_2 <= s}``."""
 
 # Multipliers so near to the border of a second-order cone, relative to their size, are on it: rounding.
 _BORDER = 1e-9
@@ -33,24 +33,24 @@ class Cone:
         ]
 
     def project_dual(self, v: Array) -> Array:
-        """Project on K*, shape (..., m): of ``{0}`` it is the whole space, the others are their own dual cones."""
-        found = np.where(self._equations, v, np.maximum(v, 0))
+        """Project on K*, shape (..., m): the dual of ``{0}`` is the whole space, the others are their own duals."""
+        projection = np.where(self._equations, v, np.maximum(v, 0))
         for part in self._second_order:
-            found[..., part] = _project(v[..., part])
-        return found
+            projection[..., part] = _project(v[..., part])
+        return projection
 
     def derivative(self, v: Array) -> Array:
         """Return an element of the generalised Jacobian of `project_dual`, symmetric, shape (..., m, m)."""
-        found = (self._equations | (v > 0))[..., None] * np.eye(self.size)
+        jacobian = (self._equations | (v > 0))[..., None] * np.eye(self.size)
         for part in self._second_order:
-            found[..., part, part] = _derivative(v[..., part])
-        return found
+            jacobian[..., part, part] = _derivative(v[..., part])
+        return jacobian
 
     def normal_distance(self, c: Array, mu: Array) -> Array:
         """Return the largest entry of c minus its projection on ``{v in -K: <v, mu> = 0}``, shape (...).
 
-        This is the normal cone of K* at mu. An equation holds, and so does, with equality, an inequality with a
-        multiplier.
+        The set is the normal cone of K* at mu. In it, equations hold, and inequalities with a multiplier hold with
+        equality.
         """
         gap = np.where(self._equations | (mu > 0), c, np.maximum(c, 0))
         for part in self._second_order:
@@ -70,7 +70,7 @@ def _project(v: Array) -> Array:
 
 
 def _derivative(v: Array) -> Array:
-    """Return the Jacobian of `_project`: between where it is the identity and where it is 0, that of the border."""
+    """Return the Jacobian of `_project`: the identity in the cone, 0 in the polar cone, else that of the border."""
     s, x, norm, direction = _polar(v)
     ratio = (s / np.where(norm > 0, norm, 1))[..., None]
     outer = direction[..., :, None] * direction[..., None, :]
@@ -84,12 +84,12 @@ def _derivative(v: Array) -> Array:
 
 
 def _from_normal_cone(c: Array, mu: Array) -> Array:
-    """Return c minus its projection on a normal cone: inside K* that is {0}, at 0 it is -K, on the border a ray."""
+    """Return c minus its projection on the normal cone at mu: {0} inside K*, -K at 0, a ray on the border."""
     s, x, norm, _ = _polar(mu)
     ray = np.concatenate([-norm, x], axis=-1)
     length = np.square(ray).sum(axis=-1, keepdims=True)
-    along = np.maximum((c * ray).sum(axis=-1, keepdims=True), 0)
-    at_border = c - along / np.where(length > 0, length, 1) * ray
+    product = np.maximum((c * ray).sum(axis=-1, keepdims=True), 0)
+    at_border = c - product / np.where(length > 0, length, 1) * ray
     return np.where(s <= 0, _project(c), np.where(norm < (1 - _BORDER) * s, c, at_border))
 
 
@@ -101,4 +101,5 @@ def _polar(v: Array) -> tuple[Array, Array, Array, Array]:
 
 
 def _largest(v: Array) -> Array:
+    """Return the largest absolute entry, 0 without entries; shape (...)."""
     return np.asarray(np.abs(v).max(axis=-1, initial=0))

@@ -67,7 +67,7 @@ class LinearMap(Strict):
 
 
 class Constraint(Strict):
-    """One function, what it may be, and whose constraint it is."""
+    """Function with its bound, and the agents or the server that it constrains."""
 
     mean_loss: MeanLoss | None = None
     disparity: Disparity | None = None
@@ -80,32 +80,34 @@ class Constraint(Strict):
     @model_validator(mode="after")
     def _one_function_with_its_bound(self) -> Self:
         bounds = {"mean_loss": "at_most", "disparity": "within", "linear": "cone"}
-        given = [name for name in bounds if getattr(self, name) is not None]
-        if len(given) != 1:
+        functions = [name for name in bounds if getattr(self, name) is not None]
+        if len(functions) != 1:
             raise ValueError(
-                f"a constraint is on one of {', '.join(bounds)}, got {given or 'none'}"
+                f"a constraint is on one of {', '.join(bounds)}, got {functions or 'none'}"
             )
-        wanted = bounds[given[0]]
+        wanted = bounds[functions[0]]
         for bound in bounds.values():
             if (getattr(self, bound) is None) == (bound == wanted):
-                raise ValueError(f"a constraint on {given[0]} takes {wanted}, and no other bound")
+                raise ValueError(
+                    f"a constraint on {functions[0]} takes {wanted}, and no other bound"
+                )
         return self
 
     @property
     def groups(self) -> list[Where]:
-        """Return the groups that it is about."""
+        """Return the groups whose mean losses it bounds."""
         if self.disparity:
             return self.disparity.between
         return [self.mean_loss.where] if self.mean_loss else []
 
 
-class _Base(Problem):
-    """What both kinds share."""
+class _ConstrainedProblem(Problem):
+    """Problem with constraints, of either kind."""
 
     sharing: ClassVar[Sharing] = "constrained"
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Return those of the objective and of feasibility."""
+        """Return units and long names of the objective and of feasibility."""
         unit = self.loss.unit(data)
         return {
             "train_loss": (unit, "objective"),
@@ -117,7 +119,7 @@ class _Base(Problem):
 
 
 @dataclass(frozen=True)
-class Constrained(_Base, LossProblem):
+class Constrained(_ConstrainedProblem, LossProblem):
     """Problem whose objective and constraints are means of a loss over groups of records."""
 
     loss: ScalarLoss
@@ -134,7 +136,9 @@ class Constrained(_Base, LossProblem):
         return {
             **super().describe(),
             "objective": {"mean_loss": self.objective.model_dump()},
-            "constraints": [each.model_dump(exclude_none=True) for each in self.constraints],
+            "constraints": [
+                constraint.model_dump(exclude_none=True) for constraint in self.constraints
+            ],
             "server": self.server,
         }
 
@@ -151,64 +155,70 @@ class Constrained(_Base, LossProblem):
                         f"problem: where: {data.name} does not know {name!r} of its records (known: {known})"
                     )
         self.groups_by_name(data.class_names)
-        for each in self.constraints:
-            if each.linear and len(each.linear.matrix[0]) != data.n_features:
+        for constraint in self.constraints:
+            linear = constraint.linear
+            if linear and len(linear.matrix[0]) != data.n_features:
                 raise ValueError(
-                    f"problem: linear: the matrix has {len(each.linear.matrix[0])} columns, "
+                    f"problem: linear: the matrix has {len(linear.matrix[0])} columns, "
                     f"{data.name} has {data.n_features} features"
                 )
-        if not self.server and any(c.groups for c in self.at("server")):
+        if not self.server and any(
+            constraint.groups for constraint in self.constraints_of("server")
+        ):
             raise ValueError(
                 "problem: server: it has constraints on records and no records; give it a part of the test records, "
                 "such as server: 1"
             )
 
-    def at(self, place: Literal["agents", "server"]) -> list[Constraint]:
+    def constraints_of(self, holder: Literal["agents", "server"]) -> list[Constraint]:
         """Return the constraints of every agent, or of the server."""
-        return [each for each in self.constraints if each.at in (place, "everywhere")]
+        return [
+            constraint for constraint in self.constraints if constraint.at in (holder, "everywhere")
+        ]
 
     def groups(self) -> list[Where]:
         """Return all groups, each once, that of the objective first."""
-        found = [self.objective.where]
+        groups = [self.objective.where]
         for constraint in self.constraints:
-            found += [where for where in constraint.groups if where not in found]
-        return found
+            groups += [where for where in constraint.groups if where not in groups]
+        return groups
 
     def groups_by_name(self, class_names: Sequence[str]) -> dict[str, Where]:
         """Return all groups, by the name that each is measured by; ValueError if two have one."""
-        found: dict[str, Where] = {}
+        groups: dict[str, Where] = {}
         for where in self.groups():
             name = slug(where, class_names)
-            if (other := found.setdefault(name, where)) != where:
+            if (other := groups.setdefault(name, where)) != where:
                 raise ValueError(
                     f"problem: where: {other} and {where} would both be measured as loss_{name}; write a group in one "
                     "way, and give groups names that differ in a letter or digit"
                 )
-        return found
+        return groups
 
     def bound(self, split: Split, setting: Setting) -> BoundConstrained:
-        """Return the problem on shared records."""
-        return OverRecords(self, split, setting)
+        """Return the problem on records that are partitioned over agents."""
+        return _BoundMeans(self, split, setting)
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Return those of the loss too, the mean losses of groups over agents, and the differences that are bounded."""
+        """Return also the variables of the loss, mean losses of groups over agents, and bounded differences."""
         unit = self.loss.unit(data)
-        found = {**self.loss.variables(data), **super().variables(data)}
+        variables = {**self.loss.variables(data), **super().variables(data)}
         for name, where in self.groups_by_name(data.class_names).items():
             for what in _SPREAD:
-                long_name = f"{what} over agents of the loss of {named(where)}"
-                found[f"loss_{name}_{what}"] = unit, long_name
-        if any(each.disparity for each in self.constraints):
+                long_name = f"{what} over agents of the loss of {describe_group(where)}"
+                variables[f"loss_{name}_{what}"] = unit, long_name
+        if any(constraint.disparity for constraint in self.constraints):
             for what in _SPREAD:
                 long_name = f"{what} difference of bounded losses, agents and server"
-                found[f"disparity_{what}"] = unit, long_name
-        if any(each.disparity for each in self.at("server")):
-            found["disparity_server"] = (unit, "largest difference of bounded losses at the server")
-        return found
+                variables[f"disparity_{what}"] = unit, long_name
+        if any(constraint.disparity for constraint in self.constraints_of("server")):
+            long_name = "largest difference of bounded losses at the server"
+            variables["disparity_server"] = (unit, long_name)
+        return variables
 
 
 @dataclass(frozen=True)
-class Quadratic(_Base):
+class Quadratic(_ConstrainedProblem):
     """Minimise ``sum_i (w^T A_i w / 2 + b_i^T w)`` subject to ``C_i w + d_i = 0``, i = 0..n: (25) of he2023.
 
     The matrices and vectors are drawn from the seed.
@@ -230,7 +240,7 @@ class Quadratic(_Base):
 
     def bound(self, split: Split, setting: Setting) -> BoundConstrained:
         """Return the instances that the seeds draw."""
-        return Drawn(self, split, setting)
+        return _BoundQuadratics(self, split, setting)
 
 
 class BoundConstrained(BoundProblem[Functions]):
@@ -245,7 +255,7 @@ class BoundConstrained(BoundProblem[Functions]):
         n_seeds = setting.n_seeds
         self.problem, self.penalty, self.strength = problem, problem.penalty, problem.strength
         self.n_seeds, self.n_agents, self.dtype = n_seeds, len(split.shares), np.dtype(np.float64)
-        self.n_samples = sum(n_rows(own[0][1]) for own in split.shares)
+        self.n_samples = sum(n_rows(shares[0][1]) for shares in split.shares)
         self.model_shape = (1, split.dataset.n_features)
         self.undefined = np.zeros(n_seeds, bool)
 
@@ -253,11 +263,11 @@ class BoundConstrained(BoundProblem[Functions]):
         """Measure objective and feasibility of the global model; arrays of shape (S,)."""
         w = state.w[None, :, 0]
         values = run(lambda block: block.at(w), blocks)
-        objective = np.concatenate([each.objective for each in values]).sum(axis=0)
+        objective = np.concatenate([value.objective for value in values]).sum(axis=0)
         violations = np.concatenate(
             [
-                block.cone.violation(each.constraints)
-                for block, each in zip(blocks, values, strict=True)
+                block.cone.violation(value.constraints)
+                for block, value in zip(blocks, values, strict=True)
             ]
         )
         server = self.server.cone.violation(self.server.at(w).constraints)[0]
@@ -270,7 +280,7 @@ class BoundConstrained(BoundProblem[Functions]):
         }
 
 
-class Drawn(BoundConstrained):
+class _BoundQuadratics(BoundConstrained):
     """Instances of (25), one for each seed.
 
     Each agent's part comes from its own stream, so that other agents or seeds do not change it.
@@ -294,6 +304,7 @@ class Drawn(BoundConstrained):
         return self._functions(range(self.n_agents)[agents])
 
     def _functions(self, agents: Sequence[int | None]) -> Quadratics:
+        """Draw the quadratics of some agents, or of the server (None)."""
         d, m = self.model_shape[1], self._m
         drawn = [
             [
@@ -303,14 +314,14 @@ class Drawn(BoundConstrained):
             for agent in agents
         ]
         A, b, C, offset = (
-            np.array([[getattr(each, name) for each in row] for row in drawn])
+            np.array([[getattr(part, name) for part in parts] for parts in drawn])
             for name in ("A", "b", "C", "d")
         )
         return Quadratics(Cone([("zero", m)]), C, offset, None if agents[0] is None else A, b)
 
 
-class OverRecords(BoundConstrained):
-    """Means over groups of the agents' records, which seeds may share out in their own way."""
+class _BoundMeans(BoundConstrained):
+    """Means over groups of the agents' records, of which each seed may have its own partition."""
 
     problem: Constrained
     server: Means
@@ -322,16 +333,16 @@ class OverRecords(BoundConstrained):
         self._split, self._groups = split, problem.groups()
         self._names = list(problem.groups_by_name(data.class_names))
         self._train, self._test = (_Records(problem, data, part) for part in ("train", "test"))
-        shared = all(len(own) == 1 for own in split.shares)
+        shared = all(len(shares) == 1 for shares in split.shares)
         self._rows = [
-            [rows_of_seed(own, seed) for seed in range(1 if shared else self.n_seeds)]
-            for own in split.shares
+            [rows_of_seed(shares, seed) for seed in range(1 if shared else self.n_seeds)]
+            for shares in split.shares
         ]
-        for own in self._rows:
-            self.undefined |= [not self._train.has_all(rows, self._groups) for rows in own]
+        for agent_rows in self._rows:
+            self.undefined |= [not self._train.has_all(rows, self._groups) for rows in agent_rows]
         held = round(problem.server * data.n_test)
         self.server = self._functions(self._test, [[slice(0, held)]], "server")
-        bounded = [where for each in problem.at("server") for where in each.groups]
+        bounded = [where for c in problem.constraints_of("server") for where in c.groups]
         self.undefined |= not self._test.has_all(slice(0, held), bounded)
         self._tested = slice(held if held < data.n_test else 0, data.n_test)
 
@@ -349,31 +360,32 @@ class OverRecords(BoundConstrained):
         self,
         records: _Records,
         rows: Sequence[Sequence[RowSelection]],
-        place: Literal["agents", "server"],
+        holder: Literal["agents", "server"],
     ) -> Means:
         """Make means over selections of rows, one for each agent and each seed."""
-        constraints, d = self.problem.at(place), self.model_shape[1]
+        constraints, d = self.problem.constraints_of(holder), self.model_shape[1]
         unit = np.eye(len(self._groups))
         combinations: list[Array] = []
         thresholds: list[float | None] = []
-        for each in constraints:
-            of_groups = [unit[self._groups.index(where)] for where in each.groups]
-            if each.mean_loss:
-                combinations += of_groups
-                thresholds.append(each.at_most)
-            elif each.disparity:
-                first, second = of_groups
+        for constraint in constraints:
+            indicators = [unit[self._groups.index(where)] for where in constraint.groups]
+            if constraint.mean_loss:
+                combinations += indicators
+                thresholds.append(constraint.at_most)
+            elif constraint.disparity:
+                # A bound on an absolute value is two bounds.
+                first, second = indicators
                 combinations += [first - second, second - first]
-                thresholds += [each.within, each.within]
-        linear = [(each.linear, each.cone) for each in constraints if each.linear and each.cone]
-        of_linear = [(cone, len(given.offset)) for given, cone in linear]
+                thresholds += [constraint.within, constraint.within]
+        linear = [(c.linear, c.cone) for c in constraints if c.linear and c.cone]
+        linear_cones = [(cone, len(mapping.offset)) for mapping, cone in linear]
         return Means(
-            Cone([("nonnegative", len(thresholds)), *of_linear]),
-            np.concatenate([np.zeros((0, d)), *(given.matrix for given, _ in linear)]),
-            np.concatenate([[], *(given.offset for given, _ in linear)]),
+            Cone([("nonnegative", len(thresholds)), *linear_cones]),
+            np.concatenate([np.zeros((0, d)), *(mapping.matrix for mapping, _ in linear)]),
+            np.concatenate([[], *(mapping.offset for mapping, _ in linear)]),
             self.problem.loss,
             *records.stacked(rows),
-            unit[0] / self.n_agents if place == "agents" else 0 * unit[0],
+            unit[0] / self.n_agents if holder == "agents" else 0 * unit[0],
             np.reshape(combinations, (len(thresholds), len(unit))),
             np.array(thresholds, np.float64),
         )
@@ -383,32 +395,33 @@ class OverRecords(BoundConstrained):
         loss, w = self.problem.loss, state.w[None, :, 0]
         u, y = w[0] @ self._test.X[self._tested].T, self._test.y[self._tested]
         score = loss.score(loss.mistakes(u[..., None], y).mean(axis=1))
-        found = {
+        values = {
             loss.metric: score * self._split.dataset.target_scale,
             "test_loss": loss.value(u, y).mean(axis=1),
             **super().evaluate(state, blocks, run),
         }
         means = np.concatenate(run(lambda block: block.at(w).means, blocks))
         for number, name in enumerate(self._names):
-            found |= _spread(f"loss_{name}", means[..., number])
-        at_server = self._gaps("server", self.server.at(w).means)
-        if gaps := self._gaps("agents", means) + at_server:
-            found |= _spread("disparity", np.concatenate(gaps))
-        if at_server:
-            found["disparity_server"] = np.concatenate(at_server).max(axis=0)
-        return found
+            values |= _spread(f"loss_{name}", means[..., number])
+        server_gaps = self._gaps("server", self.server.at(w).means)
+        if gaps := self._gaps("agents", means) + server_gaps:
+            values |= _spread("disparity", np.concatenate(gaps))
+        if server_gaps:
+            values["disparity_server"] = np.concatenate(server_gaps).max(axis=0)
+        return values
 
-    def _gaps(self, place: Literal["agents", "server"], means: Array) -> list[Array]:
-        """Absolute differences of two groups' means, shape (B, S), for each constraint on one."""
+    def _gaps(self, holder: Literal["agents", "server"], means: Array) -> list[Array]:
+        """Return the absolute difference of two groups' means, shape (B, S), for each constraint on a disparity."""
         pairs = [
-            [means[..., self._groups.index(where)] for where in each.groups]
-            for each in self.problem.at(place)
-            if each.disparity
+            [means[..., self._groups.index(where)] for where in constraint.groups]
+            for constraint in self.problem.constraints_of(holder)
+            if constraint.disparity
         ]
         return [np.abs(first - second) for first, second in pairs]
 
 
 def _spread(name: str, values: Array) -> dict[str, Array]:
+    """Return mean, minimum and maximum of values over agents, by the names of their variables."""
     return {f"{name}_{what}": getattr(np, what)(values, axis=0) for what in _SPREAD}
 
 
@@ -434,17 +447,17 @@ class _Records:
                 mask &= getattr(attribute, part) == attribute.values.index(str(value))
 
     def has_all(self, rows: RowSelection, groups: Sequence[Where]) -> bool:
-        """Whether each group has a record among some rows."""
+        """Tell whether each group has a record among some rows."""
         return all(self.masks[self.groups.index(where)][rows].any() for where in groups)
 
     def stacked(self, selections: Sequence[Sequence[RowSelection]]) -> tuple[Array, Array, Array]:
-        """Records, targets and weights of groups of selections of rows, filled up with rows in no group."""
-        n = max(n_rows(rows) for own in selections for rows in own)
+        """Return records, targets and weights of groups for selections of rows, filled up with rows in no group."""
+        n = max(n_rows(rows) for agent_rows in selections for rows in agent_rows)
         lead = (len(selections), len(selections[0]))
         X, y = np.zeros((*lead, n, self.X.shape[1])), np.ones((*lead, n))
         groups = np.zeros((*lead, len(self.masks), n))
-        for b, own in enumerate(selections):
-            for s, rows in enumerate(own):
+        for b, agent_rows in enumerate(selections):
+            for s, rows in enumerate(agent_rows):
                 size, mask = n_rows(rows), self.masks[:, rows]
                 X[b, s, :size], y[b, s, :size] = self.X[rows], self.y[rows]
                 groups[b, s, :, :size] = mask / mask.sum(axis=1, keepdims=True).clip(1)
@@ -452,7 +465,7 @@ class _Records:
 
 
 def _class_index(value: str | int, class_names: Sequence[str]) -> int:
-    """Number of a class from its number or its name."""
+    """Return the number of a class from its number or its name."""
     if isinstance(value, int) and 0 <= value < len(class_names):
         return value
     if value in class_names:
@@ -472,6 +485,6 @@ def slug(where: Where, class_names: Sequence[str]) -> str:
     return re.sub(r"\W+", "_", text).strip("_").lower() or "all"
 
 
-def named(where: Where) -> str:
+def describe_group(where: Where) -> str:
     """Put a group in words."""
     return ", ".join(f"{name} {value}" for name, value in where.items()) or "all records"

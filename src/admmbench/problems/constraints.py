@@ -33,7 +33,7 @@ class Functions(ABC):
     """d, shape (..., m)."""
 
     release_shape: ClassVar[tuple[int, ...]] = ()
-    """Nothing noisy is released."""
+    """Shape of a release: nothing noisy is released."""
 
     @property
     @abstractmethod
@@ -44,9 +44,9 @@ class Functions(ABC):
     def at(self, w: Array) -> Values:
         """Return values at points of shape (B, S, d), or (1, S, d) for one that all agents share.
 
-        These are the ``objective``, shape (B, S), the ``constraints``, (B, S, m), and their ``jacobian``, (B, S, m, d);
-        for multipliers mu of shape (B, S, m), ``gradient(mu)`` and ``hessian(mu)`` are those of ``f_i + <mu_i, c_i>``,
-        (B, S, d) and (B, S, d, d).
+        The values are the ``objective``, shape (B, S), the ``constraints``, (B, S, m), and their ``jacobian``,
+        (B, S, m, d). For multipliers mu of shape (B, S, m), ``gradient(mu)`` and ``hessian(mu)`` are the derivatives of
+        ``f_i + <mu_i, c_i>``, (B, S, d) and (B, S, d, d).
         """
 
 
@@ -63,10 +63,10 @@ class Quadratics(Functions):
 
     @cached_property
     def inverse(self) -> Callable[[float, float], Array]:
-        """Function of beta and shift: the inverse of ``A + beta C^T C + shift I``, shape (B, S, d, d).
+        """Return a function of beta and shift: the inverse of ``A + beta C^T C + shift I``, shape (B, S, d, d).
 
-        This is the Hessian of an augmented Lagrangian with a proximal term. The last inverse is kept, as it is the same
-        in every round.
+        The matrix is the Hessian of an augmented Lagrangian with a proximal term. The last inverse is kept, as every
+        round has the same.
         """
         return lru_cache(maxsize=1)(self._invert)
 
@@ -77,27 +77,33 @@ class Quadratics(Functions):
 
     def at(self, w: Array) -> Values:
         """Return values and derivatives."""
-        return _OfQuadratics(self, w)
+        return _QuadraticValues(self, w)
 
 
-class _OfQuadratics:
+class _QuadraticValues:
+    """Values of quadratics and their derivatives at points w, see `Functions.at`."""
+
     def __init__(self, functions: Quadratics, w: Array) -> None:
-        self._of, self._w = functions, w
-        self._slope = functions.b if functions.A is None else matvec(functions.A, w) + functions.b
+        A, b = functions.A, functions.b
+        self._functions, self._w = functions, w
+        self._objective_gradient = b if A is None else matvec(A, w) + b
         self.jacobian = functions.matrix
         self.constraints = matvec(self.jacobian, w) + functions.offset
 
     @property
     def objective(self) -> Array:
-        # The slope is A w + b, so that this is w^T A w / 2 + b^T w without another product.
-        return np.asarray(((self._slope + self._of.b) * self._w).sum(axis=-1) / 2)
+        # The gradient is A w + b, so that this is w^T A w / 2 + b^T w without another product.
+        doubled = (self._objective_gradient + self._functions.b) * self._w
+        return np.asarray(doubled.sum(axis=-1) / 2)
 
     def gradient(self, mu: Array) -> Array:
-        return np.asarray(self._slope + matvec(np.swapaxes(self.jacobian, -1, -2), mu))
+        transposed = np.swapaxes(self.jacobian, -1, -2)
+        return np.asarray(self._objective_gradient + matvec(transposed, mu))
 
     def hessian(self, mu: Array) -> Array:
-        d = self._slope.shape[-1]
-        return np.zeros((*self._slope.shape, d)) if self._of.A is None else self._of.A
+        shape = self._objective_gradient.shape
+        A = self._functions.A
+        return np.zeros((*shape, shape[-1])) if A is None else A
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,58 +133,63 @@ class Means(Functions):
     def convex(self) -> bool:
         """Tell whether no loss has a negative weight: a multiplier of an inequality is not negative."""
         weights = self.weights, self.combinations
-        return bool(self.loss.convex and all((each >= 0).all() for each in weights))
+        return bool(self.loss.convex and all((array >= 0).all() for array in weights))
 
-    def at(self, w: Array) -> _OfMeans:
+    def at(self, w: Array) -> _MeanValues:
         """Return values and derivatives."""
-        return _OfMeans(self, w)
+        return _MeanValues(self, w)
 
 
-class _OfMeans:
+class _MeanValues:
+    """Values of means and their derivatives at points w, see `Functions.at`."""
+
     def __init__(self, functions: Means, w: Array) -> None:
-        of = self._of = functions
-        self._u = matvec(of.X, w)
-        self.means = means = matvec(of.groups, of.loss.value(self._u, of.y))
-        linear = matvec(of.matrix, w) + of.offset
+        self._functions = functions
+        self._u = matvec(functions.X, w)
+        self.means = matvec(functions.groups, functions.loss.value(self._u, functions.y))
+        linear = matvec(functions.matrix, w) + functions.offset
         self.constraints = np.concatenate(
             [
-                means @ of.combinations.T - of.thresholds,
-                np.broadcast_to(linear, (*means.shape[:-1], linear.shape[-1])),
+                self.means @ functions.combinations.T - functions.thresholds,
+                np.broadcast_to(linear, (*self.means.shape[:-1], linear.shape[-1])),
             ],
             axis=-1,
         )
 
     @property
     def objective(self) -> Array:
-        return np.asarray(self.means @ self._of.weights)
+        return np.asarray(self.means @ self._functions.weights)
 
     @cached_property
     def _slopes(self) -> Array:
-        return self._of.loss.slope(self._u, self._of.y)
+        return self._functions.loss.slope(self._u, self._functions.y)
 
     @cached_property
     def jacobian(self) -> Array:
-        of = self._of
-        weighted = (of.combinations @ of.groups) * self._slopes[..., None, :]
-        own = weighted @ of.X
-        linear = np.broadcast_to(of.matrix, (*own.shape[:-2], *of.matrix.shape[-2:]))
-        return np.concatenate([own, linear], axis=-2)
+        functions = self._functions
+        weighted = (functions.combinations @ functions.groups) * self._slopes[..., None, :]
+        mean_part = weighted @ functions.X
+        shape = (*mean_part.shape[:-2], *functions.matrix.shape[-2:])
+        return np.concatenate([mean_part, np.broadcast_to(functions.matrix, shape)], axis=-2)
 
     def _weights(self, mu: Array) -> Array:
-        """Weight of each record's loss in the Lagrangian, shape (B, S, n)."""
-        of = self._of
-        of_groups = of.weights + mu[..., : len(of.thresholds)] @ of.combinations
-        return matvec(np.swapaxes(of.groups, -1, -2), of_groups)
+        """Return the weight of each record's loss in the Lagrangian, shape (B, S, n)."""
+        functions = self._functions
+        multipliers = mu[..., : len(functions.thresholds)]
+        group_weights = functions.weights + multipliers @ functions.combinations
+        return matvec(np.swapaxes(functions.groups, -1, -2), group_weights)
 
     def gradient(self, mu: Array) -> Array:
-        of = self._of
-        own = matvec(np.swapaxes(of.X, -1, -2), self._weights(mu) * self._slopes)
-        return np.asarray(own + mu[..., len(of.thresholds) :] @ of.matrix)
+        functions = self._functions
+        slopes = self._weights(mu) * self._slopes
+        mean_part = matvec(np.swapaxes(functions.X, -1, -2), slopes)
+        multipliers = mu[..., len(functions.thresholds) :]
+        return np.asarray(mean_part + multipliers @ functions.matrix)
 
     def hessian(self, mu: Array) -> Array:
-        of = self._of
-        bend = self._weights(mu) * of.loss.curvature(self._u, of.y)
-        return np.asarray(np.swapaxes(of.X, -1, -2) @ (bend[..., None] * of.X))
+        X, loss = self._functions.X, self._functions.loss
+        curvatures = self._weights(mu) * loss.curvature(self._u, self._functions.y)
+        return np.asarray(np.swapaxes(X, -1, -2) @ (curvatures[..., None] * X))
 
 
-Values = _OfQuadratics | _OfMeans
+Values = _QuadraticValues | _MeanValues

@@ -19,7 +19,7 @@ Function = Callable[[Array], tuple[float, Array]]
 
 
 class Feasible(Strict):
-    """W has all models whose entries, or whose norm, are at most a radius."""
+    """Set W of the models whose entries, or whose norm, are at most a radius."""
 
     box: Annotated[Number, Field(gt=0, description="largest absolute entry")] | None = None
     ball: Annotated[Number, Field(gt=0, description="largest l2 norm")] | None = None
@@ -32,7 +32,7 @@ class Feasible(Strict):
 
     @property
     def radius(self) -> float:
-        """Return the radius, whichever it is."""
+        """Return the radius of the ball, or half the width of the box."""
         return self.ball or self.box or 0.0
 
     def project(self, models: Array) -> Array:
@@ -51,12 +51,12 @@ class Feasible(Strict):
         """Return the largest l2 norm of a model with so many entries."""
         return self.diameter(size) / 2
 
-    def farthest(self, ways: Array) -> Array:
-        """Return the models of W that go farthest along ways of shape (..., K, J)."""
+    def farthest(self, directions: Array) -> Array:
+        """Return the models of W that go farthest in directions of shape (..., K, J)."""
         if self.box is not None:
-            return np.asarray(self.radius * np.sign(ways))
-        sizes = np.linalg.norm(ways, axis=(-2, -1), keepdims=True)
-        return np.asarray(self.radius * ways / np.where(sizes > 0, sizes, 1))
+            return np.asarray(self.radius * np.sign(directions))
+        sizes = np.linalg.norm(directions, axis=(-2, -1), keepdims=True)
+        return np.asarray(self.radius * directions / np.where(sizes > 0, sizes, 1))
 
     def support(self, slopes: Array) -> Array:
         """Return the largest scalar product of a model of W with slopes of shape (..., K, J)."""
@@ -74,37 +74,37 @@ def minimize_in_ball(
     Parameters
     ----------
     function
-        Smooth and convex.
+        Smooth, convex function.
     search
-        Minimises such a function, plus another if need be, from a start.
+        Search for the minimiser of such a function, from a start.
     start
-        Shape (d,), as that of the minimiser.
+        Start of the search, shape (d,).
     radius
-        Of the ball.
+        Radius of the ball.
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 
-    at = search(function, start)
-    if np.linalg.norm(at) <= radius:
-        return at
+    minimizer = search(function, start)
+    if np.linalg.norm(minimizer) <= radius:
+        return minimizer
 
     @cache  # a search starts where the last one ended, so that a second one would end elsewhere
-    def beyond(log: float) -> float:
-        nonlocal at
+    def excess(log: float) -> float:
+        nonlocal minimizer
 
         def penalized(v: Array) -> tuple[float, Array]:
-            value, slope = function(v)
-            return value + math.exp(log) * float(v @ v) / 2, slope + math.exp(log) * v
+            value, gradient = function(v)
+            return value + math.exp(log) * float(v @ v) / 2, gradient + math.exp(log) * v
 
-        at = search(penalized, at)
-        return float(np.linalg.norm(at)) - radius
+        minimizer = search(penalized, minimizer)
+        return float(np.linalg.norm(minimizer)) - radius
 
     high = 0.0
-    while beyond(high) > 0:
+    while excess(high) > 0:
         high += 2
     low = high
-    while beyond(low) < 0:
+    while excess(low) < 0:
         low -= 2
-    optimize.brentq(beyond, low, high, xtol=1e-13)
+    optimize.brentq(excess, low, high, xtol=1e-13)
     # The minimiser lies on the sphere, and searches end at either side of it.
-    return at * (radius / float(np.linalg.norm(at)))
+    return minimizer * (radius / float(np.linalg.norm(minimizer)))

@@ -1,6 +1,7 @@
-"""What a loss states: value, slope and curvature in the predictions u = W x of a record, and bounds on them.
+"""Losses: value, slope and curvature in the predictions u = W x of a record, and bounds on them.
 
-Everything else that the suite needs follows in the frame: gradients, sensitivities, bounds, evaluation, optimum.
+The slope is the derivative of the loss with respect to the predictions. All else follows from these for every loss:
+gradients, sensitivities, bounds, evaluation, optimum.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Convention:
-    """Defaults of a problem over rows: how the literature writes the objective of a loss."""
+    """Defaults of a problem over rows: the objective of a loss as the literature writes it."""
 
     average: Literal["records", "agents"] = "records"
     """``records``: an agent's objective is its part of the mean over all records; ``agents``: the mean over its own
     records, so that the sum over agents counts each agent alike."""
     per: Literal["agent", "total"] = "total"
-    """Whose objective the penalty's ``strength`` is a weight in: one ``agent``'s, or all together (``total``)."""
+    """Objective in which the penalty has the weight ``strength``: that of one ``agent``, or of all (``total``)."""
     strength: float = 2e-6
     """Weight of the penalty."""
     max_l2_norm: float | None = None
     """Bound on the records; None leaves them as they are."""
     smoothness: Literal["spectrum", "norms"] = "spectrum"
-    """How the Lipschitz constant of an agent's gradient is bounded: by the ``spectrum`` of its records, or by their
+    """Bound on the Lipschitz constant of an agent's gradient: from the ``spectrum`` of its records, or from their
     ``norms``."""
 
 
@@ -45,7 +46,7 @@ class Norms(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """A quadratic form of one vector of variables, in place of a loss; its value says how good a model is."""
+    """Quadratic form of one vector of variables, in place of a loss; its value tells how good a model is."""
 
     metric: ClassVar[str] = "train_loss"
     fraction: ClassVar[bool] = False
@@ -76,11 +77,11 @@ class Loss(ABC):
     convex: ClassVar[bool] = True
     convention: ClassVar[Convention] = Convention()
     metric: ClassVar[str]
-    """Name of the variable that says how good predictions are."""
+    """Name of the variable that tells how good predictions are."""
     fraction: ClassVar[bool] = True
     """Whether the metric is a part of the records, 0 to 1."""
     row_to_slopes: ClassVar[Any] = None
-    """For a GPU, and a softmax: equation of a record's slopes by the exponentials of its predictions."""
+    """Equation of a record's slopes by the exponentials of its predictions: for a softmax on a GPU."""
 
     @property
     @abstractmethod
@@ -104,7 +105,7 @@ class Loss(ABC):
 
     @property
     def floor(self) -> float:
-        """Probabilities are clipped to [floor, 1]; 0 if they are not. The suprema do not include the clipping."""
+        """Return the floor that probabilities are clipped to, 0 without clipping. The suprema ignore the clipping."""
         return 0.0
 
     @abstractmethod
@@ -112,12 +113,12 @@ class Loss(ABC):
         """Raise a ValueError if the targets of a data set are not those of the loss."""
 
     def check_shapes(self, data: DatasetInfo) -> None:
-        """Raise a ValueError if a function does not give each record its values: sums would hide it."""
+        """Raise a ValueError if a function does not return values for each record: sums would hide it."""
         K, y = self.outputs(data), self.targets(np.zeros(2, np.int64), np.dtype(np.float64))
         for name, expected in (("losses", (2,)), ("slopes", (2, K)), ("mistakes", (2,))):
-            found = np.shape(getattr(self, name)(np.zeros((2, K)), y))
-            if found != expected:
-                raise ValueError(f"{name} of 2 records have shape {found}, expected {expected}")
+            shape = np.shape(getattr(self, name)(np.zeros((2, K)), y))
+            if shape != expected:
+                raise ValueError(f"{name} of 2 records have shape {shape}, expected {expected}")
 
     @abstractmethod
     def outputs(self, data: DatasetInfo) -> int:
@@ -165,11 +166,11 @@ class Loss(ABC):
         return self
 
     def for_targets(self, scale: float) -> Self:
-        """Return the loss for targets that were divided by ``scale``: what is in their unit is divided as well."""
+        """Return the loss for targets that were divided by ``scale``: parameters in their unit are divided as well."""
         return self
 
     def clipped(self, floor: float) -> Self:
-        """Return the loss with probabilities clipped to [floor, 1]; itself where there are none."""
+        """Return the loss with probabilities clipped to [floor, 1]; a loss without probabilities returns itself."""
         return self
 
     def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
@@ -199,12 +200,12 @@ class ScalarLoss(Loss):
 
     @property
     def slope_l1(self) -> float:
-        """One output: both norms are the absolute value."""
+        """Return the bound: with one output both norms are the absolute value."""
         return self.slope_bound
 
     @property
     def slope_l2(self) -> float:
-        """See `slope_l1`."""
+        """Return the bound, see `slope_l1`."""
         return self.slope_bound
 
     @abstractmethod
@@ -282,8 +283,8 @@ class RegressionLoss(ScalarLoss):
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
         """Return units and long names; the metric has the unit of the targets."""
-        own = {self.metric: (data.target_unit, "root mean squared test error")}
-        return {**own, **{k: v for k, v in super().variables(data).items() if k != self.metric}}
+        metric = (data.target_unit, "root mean squared test error")
+        return {**super().variables(data), self.metric: metric}
 
     def unit(self, data: DatasetInfo) -> str:
         """Return the square of the targets' unit; 1 if they are scaled."""

@@ -1,4 +1,4 @@
-"""What a method may need of a problem, and the one place that words the refusal."""
+"""Properties of a problem that a method may need, and the one place that words the refusal."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
 }
 
 
-def has(problem: Problem, need: Need) -> bool:
-    """Tell whether a problem has what a method may need; a quadratic has all."""
+def satisfies(problem: Problem, need: Need) -> bool:
+    """Tell whether a problem has a property that a method may need; a quadratic has all."""
     return not isinstance(problem, LossProblem) or _NEEDS[need][0](problem)
 
 
 def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
-    """Raise a ValueError if a problem lacks something that somebody, named in words, needs."""
+    """Raise a ValueError if a problem lacks a need of ``who``: a method, or whatever else, in words."""
     for need in needs:
-        if isinstance(problem, LossProblem) and not has(problem, need):
+        if isinstance(problem, LossProblem) and not satisfies(problem, need):
             words = _NEEDS[need][1]
             raise ValueError(
                 f"{who} needs {words}; the problem has loss {problem.loss_name} and penalty {problem.penalty_name}"

@@ -36,9 +36,9 @@ class Point(Protocol):
 def minimize(
     function: Callable[[Array], Point], start: Array, tolerance: Array | float
 ) -> tuple[Array, Array]:
-    """Minimise until no entry of the gradient is larger than a tolerance; for each problem as far as it needs.
+    """Minimise each problem until no entry of its gradient is larger than a tolerance.
 
-    Newton steps with Armijo backtracking. Where the Hessian is a generalised one (a projection has kinks) this is the
+    The method is Newton's with Armijo backtracking; with a generalised Hessian (a projection has kinks) it is the
     semismooth method.
 
     Parameters
@@ -55,7 +55,7 @@ def minimize(
     x
         Shape (..., d).
     gradient
-        There. It may be above the tolerance if steps gain nothing more in double precision.
+        Gradient there. It may be above the tolerance if steps gain nothing more in double precision.
     """
     x, point = start, function(start)
     stuck = np.zeros(x.shape[:-1], bool)
@@ -70,20 +70,20 @@ def minimize(
         length = np.ones(slope.shape)
         for _ in range(_MOST_HALVINGS):
             trial = x + length[..., None] * step
-            found = function(trial)
-            halved = np.abs(found.gradient).max(axis=-1, initial=0) <= size / 2
-            enough = found.value <= point.value + _DECREASE * length * slope + slack
+            end = function(trial)
+            halved = np.abs(end.gradient).max(axis=-1, initial=0) <= size / 2
+            enough = end.value <= point.value + _DECREASE * length * slope + slack
             short = todo & ~halved & ~enough
             if not short.any():
                 break
             length = np.where(short, length / 2, length)
         # Where neither the gradient nor the value falls, rounding has the last word.
-        stuck |= todo & ~halved & ~(found.value < point.value - slack)
-        x, point = trial, found
+        stuck |= todo & ~halved & ~(end.value < point.value - slack)
+        x, point = trial, end
     return x, point.gradient
 
 
-def minimize_beside_l1(
+def minimize_with_l1(
     function: Callable[[Array], Point], strength: float, start: Array, tolerance: Array
 ) -> Array:
     """Minimise each function plus ``strength ||x||_1``, until 0 is near its subdifferential, by `lbfgs`.
@@ -91,11 +91,11 @@ def minimize_beside_l1(
     Parameters
     ----------
     function
-        As of `minimize`; its problems do not depend on one another.
+        See `minimize`; its problems do not depend on one another.
     strength
         Weight of the norm, above 0.
     start, tolerance
-        As of `minimize`, with the tolerance for the entries of a projected gradient.
+        See `minimize`, with the tolerance for the entries of a projected gradient.
 
     Returns
     -------
@@ -107,12 +107,16 @@ def minimize_beside_l1(
     for problem in map(tuple, np.argwhere(np.isfinite(tolerance))):
         trial = x.copy()
 
-        def of_one(v: Array, trial: Array = trial, at: Any = problem) -> tuple[float, Array]:
-            trial[at] = v
+        def one_problem(
+            v: Array, trial: Array = trial, index: Any = problem
+        ) -> tuple[float, Array]:
+            trial[index] = v
             point = function(trial)
-            return float(point.value[at]), point.gradient[at]
+            return float(point.value[index]), point.gradient[index]
 
-        x[problem], _ = lbfgs(of_one, x[problem], strength, {"gtol": tolerance[problem], **limits})
+        x[problem], _ = lbfgs(
+            one_problem, x[problem], strength, {"gtol": tolerance[problem], **limits}
+        )
     return x
 
 
@@ -136,7 +140,7 @@ def lbfgs(
     strength
         Weight of the norm; 0 for none.
     options
-        When scipy stops.
+        Stopping rules of scipy.
     most
         Largest absolute entry of x.
 
@@ -149,16 +153,17 @@ def lbfgs(
     search = partial(optimize.minimize, jac=True, method="L-BFGS-B", options=options)
     if not strength:
         bounds = None if math.isinf(most) else optimize.Bounds(-most, most)
-        found = search(function, start, bounds=bounds)
-        return found.x, found.fun
+        result = search(function, start, bounds=bounds)
+        return result.x, result.fun
 
     def split(parts: Array) -> tuple[float, Array]:
-        value, slope = function(np.subtract(*np.split(parts, 2)))
-        return value + strength * parts.sum(), np.concatenate([slope, -slope]) + strength
+        value, gradient = function(np.subtract(*np.split(parts, 2)))
+        gradients = np.concatenate([gradient, -gradient]) + strength
+        return value + strength * parts.sum(), gradients
 
-    both = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
-    found = search(split, both, bounds=optimize.Bounds(0, most))
-    return np.subtract(*np.split(found.x, 2)), found.fun
+    parts = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
+    result = search(split, parts, bounds=optimize.Bounds(0, most))
+    return np.subtract(*np.split(result.x, 2)), result.fun
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
@@ -169,12 +174,12 @@ def matvec(matrix: Array, vector: Array) -> Array:
 def descent(hessian: Array, gradient: Array, convex: bool) -> Array:
     """Return Newton's step, from Hessians of shape (..., d, d) and gradients of shape (..., d).
 
-    Where a Hessian may not be positive definite, it is taken with the absolute values of its eigenvalues.
+    A Hessian that may not be positive definite is replaced by one with the absolute values of its eigenvalues.
     """
     if convex:
         return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
     values, vectors = np.linalg.eigh(hessian)
-    # Where it is nearly flat a step would have no end.
+    # Along a nearly flat direction a step would have no end.
     size = np.maximum(np.abs(values), 1e-8 * np.abs(values).max(axis=-1, keepdims=True) + 1e-300)
-    along = matvec(np.swapaxes(vectors, -1, -2), gradient) / size
-    return -matvec(vectors, along)
+    step = matvec(np.swapaxes(vectors, -1, -2), gradient) / size
+    return -matvec(vectors, step)

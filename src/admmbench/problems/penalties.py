@@ -17,9 +17,9 @@ class L1:
     """l1 norm ``||w||_1``."""
 
     smooth: ClassVar[bool] = False
-    """Whether it has a gradient everywhere."""
+    """Whether the penalty has a gradient everywhere."""
     curvature: ClassVar[float] = math.inf
-    """Bound on the second derivative; infinite where there is none."""
+    """Bound on the second derivative; infinite without a bound."""
 
     def value(self, w: Array) -> Array:
         """Return the sum of the absolute entries, float64, for models of shape (..., K, J)."""
@@ -27,7 +27,7 @@ class L1:
 
     @staticmethod
     def gradient(w: Array) -> Array:
-        """Return the signs, a subgradient: an equation between numbers, which is compiled too."""
+        """Return the signs, a subgradient: an equation of numbers, which is compiled too."""
         return np.sign(w)
 
     def gradient_bound(self, size: int) -> float:

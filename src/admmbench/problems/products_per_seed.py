@@ -1,8 +1,8 @@
 """Products for one prediction a record, where each seed has records of its own: no matrix product serves several seeds.
 
-One loop goes through the records of many agents and seeds: ``starts`` has where the records of each begin, ``agents``
-and ``seeds`` where its model is in arrays of shape (B, S, 1, J). Sums may be reordered, which lets the compiler use
-vector instructions.
+One loop goes through the records of many agents and seeds: ``starts`` has the places where the records of each begin,
+``agents`` and ``seeds`` the places of the models in arrays of shape (B, S, 1, J). Sums may be reordered, which lets the
+compiler use vector instructions.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def add_back(X: Array, starts: Array, agents: Array, seeds: Array, slopes: Array
 def predict_sparse(
     values: Array, columns: Array, starts: Array, agents: Array, seeds: Array, z: Array, u: Array
 ) -> None:
-    """`predict` for records of which so many values are left, in such columns, both of shape (n, W)."""
+    """Set u to the predictions of records from their values and the columns of these, both of shape (n, W)."""
     for p in range(len(starts) - 1):
         w = z[agents[p], seeds[p], 0]
         for i in range(starts[p], starts[p + 1]):
-            x, at = values[i], columns[i]
+            x, places = values[i], columns[i]
             total = w.dtype.type(0)
             for j in range(len(x)):
-                total += w[at[j]] * x[j]
+                total += w[places[j]] * x[j]
             u[i] = total
 
 
@@ -76,7 +76,7 @@ def add_back_sparse(
     slopes: Array,
     g: Array,
 ) -> None:
-    """Do what `add_back` does, for such records."""
+    """Add the sums of the records times their slopes to gradients; see `predict_sparse` for values and columns."""
     W = values.shape[1]
     # Additions to one entry wait for each other: each of four records has sums of its own.
     sums = np.empty((4, g.shape[3]), g.dtype)

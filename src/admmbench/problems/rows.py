@@ -1,4 +1,4 @@
-"""Problems whose records are shared out over agents.
+"""Problems whose records are partitioned over agents.
 
 Agent p holds I_p of the I records. Its objective is
 
@@ -10,7 +10,8 @@ minimise the sum of the f_p. Methods whose server takes a mean of models or grad
 of objectives over an agent's own records, see `Objective`. Models have shape
 (K, J), a row for each output as in scikit-learn, and carry the seeds in front: (S, K, J). All seeds that share an
 agent's records go through one matrix product; agents are served in blocks of a few, so that what is small is done for
-several of them at once: (B, S, K, J).
+several of them at once: (B, S, K, J). `admmbench.problems.records` has the records of all agents and the
+bounds on them, `admmbench.problems.batches` the products.
 
 One record contributes slope x^T to a gradient: its l1 norm is exactly ||slope||_1 ||x||_1 and its l2 norm
 ||slope||_2 ||x||_2, so that sensitivities need no K x J terms.
@@ -19,26 +20,20 @@ One record contributes slope x^T to a gradient: its l1 norm is exactly ||slope||
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from admmbench.datasets import DatasetInfo
 from admmbench.partition import RowSelection, Split, n_rows
 from admmbench.problems.base import (
     Array,
-    BoundLoss,
     Fit,
     Gradient,
-    LossProblem,
     Map,
-    RecordBounds,
     Setting,
-    Sharing,
     State,
     on_host,
     weights_and_intercepts,
@@ -48,34 +43,17 @@ from admmbench.problems.batches import (
     Piece,
     Share,
     chunks,
-    one_after_another,
-    part_of,
+    join_rows,
+    make_batches,
     predict,
+    rows_in_span,
     rows_of_seed,
-    scaled_down,
-    sparse_width,
+    scale_down,
 )
-from admmbench.problems.feasible import Feasible
 from admmbench.problems.loss import Loss, Norms
-from admmbench.problems.needs import require
-from admmbench.problems.sparse import MOST, column_type, density
+from admmbench.problems.records import BoundRecords, RowParameters
 from admmbench.problems.used_columns import Narrow
 from admmbench.sensitivity import Sensitivity
-
-# Records that go forward and backward together: they are still in the cache for the second product.
-CHUNK_BYTES = 1_600_000
-_FEWEST_ROWS = 64
-_UNBOUNDED = "needs bounded records; those of {data.name} are not: set problem.records, such as {{max_l2_norm: 1}}"
-# Time of the compiled loop for one prediction, over that of a matrix product.
-_LOOP_COST = 8
-
-
-class Suprema(NamedTuple):
-    """Suprema of the norms of a slope, or of a record's contribution."""
-
-    l1: float
-    l2: float
-    linf: float
 
 
 @runtime_checkable
@@ -88,49 +66,16 @@ class LocalModels(State, Protocol):
 
 
 @dataclass(frozen=True)
-class Rows(LossProblem):
-    """Parameters of a problem over rows."""
-
-    sharing: ClassVar[Sharing] = "rows"
-
-    per: Literal["agent", "total"]
-    """Whose objective ``strength`` is a weight in: that of each ``agent``, or of all together (``total``)."""
-    average: Literal["records", "agents"]
-    """``records`` or ``agents``, see above."""
-    records: RecordBounds
-    """Bounds on records; longer ones are scaled down."""
-    feasible: Feasible | None = None
-    """W, where models are feasible; None: everywhere."""
-
-    def check_worst_case(self, data: DatasetInfo, who: str = "sensitivity: global") -> None:
-        """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
-        require(who, ("bounded slope",), self)
-        if not all(map(math.isfinite, data.domain)) and self.records == RecordBounds():
-            raise ValueError(f"{who} {_UNBOUNDED.format(data=data)}")
-
-    def describe(self) -> dict[str, Any]:
-        """Return the settings as a user would write them, complete."""
-        bounds = self.records.model_dump(exclude_none=True)
-        found = {**super().describe(), "per": self.per, "average": self.average, "records": bounds}
-        if self.feasible:
-            found["feasible"] = self.feasible.model_dump(exclude_none=True)
-        return found
-
-    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Return those of the loss, and where agents count alike the loss of their own models."""
-        variables = self.loss.variables(data)
-        if self.average == "agents":
-            long_name = "mean training loss of the local models"
-            variables["empirical_loss"] = (self.loss.unit(data), long_name)
-        return variables
+class Rows(RowParameters):
+    """Problem over rows."""
 
     def bound(self, split: Split, setting: Setting) -> BoundRows:
-        """Return the problem on shared rows."""
+        """Return the problem on rows that are partitioned over agents."""
         return BoundRows(self, split, setting)
 
 
-class BoundRows(BoundLoss["RowParts"]):
-    """Problem on a data set whose rows are shared out over agents.
+class BoundRows(BoundRecords["RowParts"]):
+    """Problem on a data set whose rows are partitioned over agents.
 
     Raises
     ------
@@ -138,162 +83,10 @@ class BoundRows(BoundLoss["RowParts"]):
         If the data set lacks the targets of the loss, or there is no worst case to bound.
     """
 
-    def __init__(self, problem: Rows, split: Split, setting: Setting) -> None:
-        data, dtype = split.dataset, setting.dtype
-        problem.check(data.info)
-        if setting.sensitivity == "global":
-            problem.check_worst_case(data.info)
-        self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
-        self.setting = setting
-        self.feasible = problem.feasible
-        self.n_seeds, self.sensitivity = setting.n_seeds, setting.sensitivity
-        self.unit = setting.unit
-        self.dtype, self.released = dtype, setting.released
-        self.split = split
-        self.model_shape = (self.loss.outputs(data.info), data.n_features)
-        self.size = math.prod(self.model_shape)
-        self.n_agents = len(split.shares)
-        sizes = [n_rows(own[0][1]) for own in split.shares]
-        self.n_samples, self.fewest = sum(sizes), max(1, min(sizes))
-        self.holders = self.n_agents if self.unit == "agent" else sum(size > 0 for size in sizes)
-        """Agents that add noise to a sum: those that have records; or all, where even that is protected."""
-        self._box = max(abs(bound) for bound in data.domain)
-        self.X = scaled_down(data.X_train, problem.records, dtype)
-        self.y = np.asarray(
-            self.loss.targets(data.y_train, dtype)
-        )  # views of files are slow to cut
-        whole = self.model_shape[1] * dtype.itemsize
-        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (self._bytes_left or whole)))
-        self.whole_chunk = max(_FEWEST_ROWS, CHUNK_BYTES // whole)
-
-    @property
-    def _bytes_left(self) -> float | None:
-        """What products read of a record if they leave out its zeros; None if they do not."""
-        K, J = self.model_shape
-        seeds = max(each.stop - each.start for own in self.split.shares for each, _ in own)
-        width: float | None = None
-        if seeds * K == 1:
-            width = sparse_width(self.X)
-        elif (part := density(self.X)) <= MOST:
-            width = max(part * J / 2, 1)  # the two products read copies of their own
-        return width and width * (self.dtype.itemsize + column_type(J).itemsize)
-
-    @property
-    def work_per_agent(self) -> float:
-        """Multiplications and additions of one gradient, for an average agent and all seeds, as of a matrix product."""
-        work = 4 * self.n_samples / self.n_agents * self.n_seeds * self.size
-        return _LOOP_COST * work if self.model_shape[0] == 1 else work
-
-    # Bounds over all admissible records
-
-    @cached_property
-    def bound_l1(self) -> float:
-        """Return the largest ``||x||_1`` of an admissible record."""
-        J = self.model_shape[1]
-        return float(min(self._most_l1, math.sqrt(J) * self.bound_l2))
-
-    @cached_property
-    def bound_l2(self) -> float:
-        """Bound ||x||_2 of an admissible record: where ``|x_j| <= b`` and ||x||_1 <= B, ||x||_2^2 <= B min(b, B)."""
-        most = self.problem.records.max_l2_norm or math.inf
-        return float(min(math.sqrt(self._most_l1 * min(self._box, self._most_l1)), most))
-
-    @property
-    def bound_linf(self) -> float:
-        """Return the largest absolute value of an entry of an admissible record."""
-        return min(self._box, self.bound_l1, self.bound_l2)
-
-    @property
-    def _most_l1(self) -> float:
-        largest = self._box * self.model_shape[1]
-        return min(largest, self.problem.records.max_l1_norm or largest)
-
-    @property
-    def gradient_bound(self) -> float:
-        """Largest l2 norm of an admissible record's gradient: c1 of huang2019; ValueError if there is none."""
-        if math.isinf(self.bound_l2):
-            raise ValueError(
-                f"the worst case over records {_UNBOUNDED.format(data=self.split.dataset)}"
-            )
-        return self.steepest(self.loss).l2 * self.bound_l2
-
-    def steepest(self, loss: Loss) -> Suprema:
-        """Return suprema of the slope's norms; clipping raises each of the K probabilities by at most the floor."""
-        K = self.model_shape[0]
-        raised = loss.floor
-        return Suprema(
-            loss.slope_l1 + K * raised,
-            loss.slope_l2 + math.sqrt(K) * raised,
-            loss.slope_linf + raised,
-        )
-
-    def worst_case(self, loss: Loss) -> Suprema:
-        """Return suprema of the norms of an admissible record's undivided contribution, slope times record."""
-        slope = self.steepest(loss)
-        return Suprema(
-            slope.l1 * self.bound_l1, slope.l2 * self.bound_l2, slope.linf * self.bound_linf
-        )
-
-    def spread(self, loss: Loss) -> tuple[float, float]:
-        """Return how far the worst contribution reaches in l2 and in its largest entry, over its bound in l1."""
-        l1, l2, linf = self.worst_case(loss)
-        return (l2 / l1, linf / l1) if math.isfinite(l1) else (1.0, 1.0)
-
     @cached_property
     def smoothness(self) -> Array:
         """Return the Lipschitz constant of the gradients of all ``f_p``, the largest of an agent's, shape (S,)."""
         return np.asarray(self.block(slice(None)).smoothness.max(axis=0))
-
-    def zeros(self, *leading: int) -> Array:
-        """Return models of zeros, shape (..., K, J), where the run computes."""
-        return np.zeros((*leading, *self.model_shape), self.dtype)
-
-    # Penalty
-
-    @property
-    def own_strength(self) -> float:
-        """Return the weight of the penalty in one agent's objective."""
-        agents = self.n_agents if self.problem.per == "total" else 1
-        return self.problem.strength / agents
-
-    @property
-    def total_strength(self) -> float:
-        """Return the weight of the penalty in the objectives of all agents together."""
-        agents = self.n_agents if self.problem.per == "agent" else 1
-        return self.problem.strength * agents
-
-    @property
-    def mean_strength(self) -> float:
-        """Return the weight of the penalty beside a mean of losses over an agent's own records, see `Objective`."""
-        return self.total_strength / (self.n_agents if self.agents_alike else 1)
-
-    @property
-    def penalty_curvature(self) -> float:
-        """Bound on the curvature of an agent's penalty: (lambda / n) c4 of huang2019, theorem 4."""
-        return self.own_strength * self.penalty.curvature
-
-    @property
-    def penalty_gradient_bound(self) -> float:
-        """Bound on the l2 norm of an agent's penalty's subgradient: (lambda / n) c2 of huang2019, theorem 3."""
-        return self.own_strength * self.penalty.gradient_bound(self.size)
-
-    def add_penalty_gradient(
-        self, gradient: Array, at: Array, strength: float | None = None
-    ) -> Array:
-        """Add the (sub)gradient of the penalty in place.
-
-        Parameters
-        ----------
-        gradient
-            Of the loss.
-        at
-            Models, of the same shape.
-        strength
-            Weight of the penalty; `mean_strength` if absent, which belongs to means over an agent's own records.
-        """
-        weight = self.mean_strength if strength is None else strength
-        gradient += gradient.dtype.type(weight) * self.penalty.gradient(at)
-        return gradient
 
     # Solution and evaluation
 
@@ -305,25 +98,17 @@ class BoundRows(BoundLoss["RowParts"]):
         """Fit models, perhaps with an intercept, to the records of all agents; shape (S, K, J), or (S, K, J + 1)."""
         models: list[Array] = []
         for seed in range(self.n_seeds):
-            own = [rows_of_seed(shares, seed) for shares in self.split.shares]
-            sizes = np.array([n_rows(rows) for rows in own])
-            rows = np.concatenate([np.arange(len(self.y))[selected] for selected in own])
+            parts = [rows_of_seed(shares, seed) for shares in self.split.shares]
+            sizes = np.array([n_rows(part) for part in parts])
+            rows = np.concatenate([np.arange(len(self.y))[part] for part in parts])
             weights = np.repeat(1 / self.counts(sizes), sizes)
             X, y = self.X[rows].astype(np.float64), self.y[rows]
             models.append(fit(X, y, weights, self.total_strength))
+            # Where seeds share all records, one model serves them all.
             if all(len(shares) == 1 for shares in self.split.shares):
                 models *= self.n_seeds
                 break
         return np.stack(models).astype(self.dtype)
-
-    def counts(self, own: Array) -> Array:
-        """Return ``n_p``, the divisor of each agent's sum in the objective, from its number of records."""
-        return np.maximum(own, 1) if self.agents_alike else np.full(len(own), self.n_samples)
-
-    @property
-    def agents_alike(self) -> bool:
-        """Tell whether agents have equal weights in the objective, instead of records."""
-        return self.problem.average == "agents"
 
     def block(self, agents: slice) -> RowParts:
         """Return the parts of some agents."""
@@ -335,7 +120,7 @@ class BoundRows(BoundLoss["RowParts"]):
         Returns
         -------
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean), ``train_loss`` (the objective sum_p f_p(w)),
-        and where agents count alike ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
+        and where agents have equal weights ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
         section VI).
         """
         if not isinstance(state, LocalModels):
@@ -347,12 +132,12 @@ class BoundRows(BoundLoss["RowParts"]):
             test_loss[seeds] += sums[0]
             mistakes[seeds] += sums[1]
         n = n_rows(self._held_out[0][1])
-        own = np.concatenate([block.n_samples for block in blocks])
+        n_samples = np.concatenate([block.n_samples for block in blocks])
         shared = np.concatenate(run(lambda block: block.losses(w[None]), blocks))
         values = {
             self.loss.metric: self.loss.score(mistakes / n) * self.split.dataset.target_scale,
             "test_loss": test_loss / n,
-            "train_loss": (shared / self.counts(own)[:, None]).sum(axis=0)
+            "train_loss": (shared / self.counts(n_samples)[:, None]).sum(axis=0)
             + self.total_strength * self.penalty.value(weights),
         }
         if self.agents_alike:
@@ -360,20 +145,21 @@ class BoundRows(BoundLoss["RowParts"]):
             places = itertools.starmap(slice, itertools.pairwise(ends))
             pairs = list(zip(blocks, places, strict=True))
             local = np.concatenate(run(lambda pair: pair[0].losses(z[pair[1]]), pairs))
-            values["empirical_loss"] = (local / own.clip(1)[:, None]).mean(axis=0)
+            values["empirical_loss"] = (local / n_samples.clip(1)[:, None]).mean(axis=0)
         return values
 
     @cached_property
     def _test_data(self) -> tuple[Array, Array]:
-        """Records and targets among which the rows are that test."""
+        """Records and targets of which `_held_out` selects those that test."""
         data = self.split.dataset
         if self.split.held_out is None:
-            X = scaled_down(data.X_test, self.problem.records, self.dtype)
+            X = scale_down(data.X_test, self.problem.records, self.dtype)
             return X, self.loss.targets(data.y_test, self.dtype)
         return self.X, self.y
 
     @cached_property
     def _held_out(self) -> list[tuple[slice, RowSelection]]:
+        """Pairs of some seeds, and their test rows."""
         everything = slice(0, self.n_seeds), slice(0, len(self._test_data[1]))
         return self.split.held_out or [everything]
 
@@ -381,14 +167,14 @@ class BoundRows(BoundLoss["RowParts"]):
     def _test_parts(self) -> list[tuple[slice, RowSelection]]:
         """Pairs of some seeds, and some of their test rows."""
         return [
-            (seeds, part_of(rows, span))
+            (seeds, rows_in_span(rows, span))
             for seeds, rows in self._held_out
             for span in chunks(n_rows(rows), self.whole_chunk)
         ]
 
     def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
-        """Sum the losses and the mistakes on some test rows."""
-        X, y = (each[rows] for each in self._test_data)
+        """Return the seeds with the sums of their losses and of their mistakes on some test rows."""
+        X, y = (array[rows] for array in self._test_data)
         u = predict(X, w[seeds])
         mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
         return seeds, self.loss.losses(u, y[:, None]).sum(axis=0), mistakes
@@ -401,11 +187,11 @@ class BoundRows(BoundLoss["RowParts"]):
         if self.split.held_out is not None or not self.loss.fraction:
             return None
         X, y = self._test_data
-        found = [
+        mistakes = [
             self.loss.mistakes(predict(X[rows], state.w), y[rows][:, None]).T
             for _, rows in self._test_parts
         ]
-        return np.concatenate(found, axis=1)
+        return np.concatenate(mistakes, axis=1)
 
 
 Sample = Sequence[Sequence[Array]]
@@ -425,7 +211,7 @@ class Objective:
 
     @cached_property
     def weight(self) -> Array:
-        """Weight of the mean loss over an agent's own records, shape (B, 1); 1 if agents count alike."""
+        """Weight of the mean loss over an agent's own records, shape (B, 1); 1 if agents have equal weights."""
         return np.asarray(self.parts.mean_objective.divisor / self.divisor)
 
     @property
@@ -449,14 +235,14 @@ class Objective:
 
 
 class RowParts:
-    """Parts of B agents of a bound problem, served together, from the shares of its rows that are theirs."""
+    """Parts of B agents of a bound problem, served together, from their shares of its rows."""
 
     def __init__(
         self, whole: BoundRows, shares: Sequence[Sequence[tuple[slice, RowSelection]]]
     ) -> None:
         self.whole = whole
-        owners = [(b, seeds, rows) for b, own in enumerate(shares) for seeds, rows in own]
-        joined = one_after_another([rows for _, _, rows in owners])
+        owners = [(b, seeds, rows) for b, pairs in enumerate(shares) for seeds, rows in pairs]
+        joined = join_rows([rows for _, _, rows in owners])
         self._X, self._y = whole.X[joined], whole.y[joined]
         ends = list(itertools.accumulate((n_rows(rows) for _, _, rows in owners), initial=0))
         self._starts = ends[:-1]
@@ -471,12 +257,12 @@ class RowParts:
             self.n_samples[share.agent] = len(share.y)
         if any(len(share.y) != self.n_samples[share.agent] for share in self._shares):
             raise ValueError("seeds give an agent other numbers of records; compute one at a time")
-        of_agents = whole.unit == "agent"
-        self.n_units = np.where(of_agents, 1, self.n_samples.clip(1))[:, None]
+        by_agent = whole.unit == "agent"
+        self.n_units = np.where(by_agent, 1, self.n_samples.clip(1))[:, None]
         """Units of privacy of which an agent's mean is made, at least 1: its records, or itself; shape (B, 1)."""
-        self.protected = of_agents | (self.n_samples > 0)[:, None]
+        self.protected = by_agent | (self.n_samples > 0)[:, None]
         """Whether an agent has anything that a total protects, shape (B, 1): its records, or itself."""
-        self.silent = of_agents & (self.n_samples == 0)[:, None, None, None]
+        self.silent = by_agent & (self.n_samples == 0)[:, None, None, None]
         """Whether an agent sends noise alone, as the neighbour of one with records does, shape (B, 1, 1, 1)."""
 
     @property
@@ -531,9 +317,10 @@ class RowParts:
 
     @cached_property
     def _largest_norm(self) -> Array:
+        """Largest l2 norm of a record, of the agent's own or of all admissible ones, shape (B, S)."""
         if self.whole.sensitivity == "global":
             return np.full(self._shape, self.whole.bound_l2)
-        return self._measured(lambda share: share.norms.l2.max(initial=0.0))
+        return self._measure(lambda share: share.norms.l2.max(initial=0.0))
 
     @cached_property
     def smoothness(self) -> Array:
@@ -547,28 +334,29 @@ class RowParts:
         if whole.sensitivity == "global" or whole.loss.convention.smoothness == "norms":
             squared = self.n_samples[:, None] * self._largest_norm**2
         else:
-            squared = self._measured(lambda share: share.largest_singular_value() ** 2)
+            squared = self._measure(lambda share: share.largest_singular_value() ** 2)
         loss = whole.loss.curvature_bound * squared / self.objective.divisor
         return loss + whole.penalty_curvature
 
     @property
     def slope_bound(self) -> Array:
         """Bound on the l2 norm of the sum of the gradients of an agent's records, for all models, shape (B, S)."""
-        norms = self._measured(lambda share: float(share.norms.l2.sum()))
+        norms = self._measure(lambda share: float(share.norms.l2.sum()))
         return self.whole.steepest(self.whole.loss).l2 * norms
 
     @property
     def contribution_bound(self) -> Array:
         """Bound on the l1 norm of one record's gradient, for all models, shape (B, S).
 
-        Of the agent's own records (``local``) or of all admissible ones (``global``).
+        Records are the agent's own (``local``) or all admissible ones (``global``).
         """
         if self.whole.sensitivity == "global":
             return np.full(self._shape, self.whole.worst_case(self.whole.loss).l1)
-        norms = self._measured(lambda share: share.norms.l1.max(initial=0.0))
+        norms = self._measure(lambda share: share.norms.l1.max(initial=0.0))
         return self.whole.steepest(self.whole.loss).l1 * norms
 
-    def _measured(self, measure: Callable[[Share], float]) -> Array:
+    def _measure(self, measure: Callable[[Share], float]) -> Array:
+        """Return a number for each agent and seed, shape (B, S), from its records."""
         values = np.empty(self._shape)
         for share in self._shares:
             values[share.agent, share.seeds] = measure(share)
@@ -588,7 +376,7 @@ class RowParts:
         z
             Local models, shape (B, S, K, J).
         mean_over
-            What the sums are divided by, one number or one for each agent, see `Objective`.
+            Divisor of the sums, one number or one for each agent, see `Objective`.
         floor
             Probabilities are clipped to [floor, 1], as the authors' code of ryu2022 does with 1e-9.
         sample
@@ -599,14 +387,14 @@ class RowParts:
         if whole.model_shape[0] == 1:  # compiled loops are made for one layout
             z = np.ascontiguousarray(z)
         scale = self._scale(mean_over)
-        batches, nothing = self._batches, self.n_samples == 0
+        batches, unused = self._batches, self.n_samples == 0
         if sample is not None:
-            batches = self._of_sample(sample)
-            nothing = np.array([[len(drawn) == 0 for drawn in own] for own in sample])
+            batches = self._sample_batches(sample)
+            unused = np.array([[len(drawn) == 0 for drawn in seeds] for seeds in sample])
         narrow = self._narrow
         width = narrow.X.shape[1] if narrow else z.shape[-1]
         entries = np.empty((*z.shape[:-1], width), np.promote_types(z.dtype, whole.released))
-        entries[nothing] = 0
+        entries[unused] = 0  # no batch sets these
         slopes = [batch.gradient(loss, z, entries, scale) for batch in batches]
         position = narrow.position if narrow else None
 
@@ -617,9 +405,9 @@ class RowParts:
         return Gradient(entries, lambda: self._sensitivity(loss, scale, raise_to), position)
 
     def _scale(self, mean_over: Array | int) -> Array:
-        """Return the factor of each agent's sum, shape (B,), from what it is divided by.
+        """Return the factor of each agent's sum, shape (B,), from its divisor.
 
-        An agent without records has a sum of nothing, whatever it is divided by.
+        An agent without records has an empty sum, whatever its divisor.
         """
         divisor = np.broadcast_to(mean_over, len(self.n_samples))
         return np.asarray(1 / np.where(divisor > 0, divisor, 1))
@@ -627,9 +415,10 @@ class RowParts:
     def _sensitivity(
         self, loss: Loss, scale: Array, raise_to: Callable[[Norms], None]
     ) -> Sensitivity:
-        """Find the largest contribution of one record to a gradient: of those that take part, or of all admissible.
+        """Bound the contribution of one record to a gradient: of the records that take part, or of all admissible ones.
 
-        For the former ``raise_to`` raises zeros to the largest contribution of each agent and seed, unscaled.
+        ``raise_to`` raises zeros to the largest unscaled contribution of the records of each agent and seed that take
+        part.
         """
         if self.whole.unit == "agent":
             raise ValueError(
@@ -665,7 +454,9 @@ class RowParts:
         if len(self._shares) > len(self.n_samples):
             return None
         ends = itertools.accumulate((len(share.y) for share in self._shares), initial=0)
-        return Narrow.of(self._X, list(itertools.starmap(slice, itertools.pairwise(ends))))
+        return Narrow.from_records(
+            self._X, list(itertools.starmap(slice, itertools.pairwise(ends)))
+        )
 
     @cached_property
     def _batches(self) -> list[Batch]:
@@ -679,10 +470,10 @@ class RowParts:
             for start, share in zip(self._starts, self._shares, strict=True)
             for rows in chunks(len(share.y), size)
         )
-        return self._grouped(pieces, size)
+        return self._make_batches(pieces, size)
 
-    def _of_sample(self, sample: Sample) -> list[Batch]:
-        """Put records of a sample in batches; those of each seed are its own."""
+    def _sample_batches(self, sample: Sample) -> list[Batch]:
+        """Put records of a sample in batches; each seed has a sample of its own."""
         size = self.whole.whole_chunk
         pieces = (
             (start + drawn[span], Piece(share, slice(seed, seed + 1), drawn[span], not span.start))
@@ -691,27 +482,9 @@ class RowParts:
             for drawn in [sample[share.agent][seed]]
             for span in chunks(len(drawn), size)
         )
-        return self._grouped(pieces, size)
+        return self._make_batches(pieces, size)
 
-    def _grouped(self, pieces: Iterable[tuple[RowSelection, Piece]], size: int) -> list[Batch]:
-        """Make batches of at most so many rows, and equally many seeds, from pieces and where their records are."""
-        groups: list[list[tuple[RowSelection, Piece]]] = []
-        used = 0
-        for rows, piece in pieces:
-            fits = groups and groups[-1][0][1].n_seeds == piece.n_seeds
-            if not fits or used + piece.size > size:
-                groups.append([])
-                used = 0
-            groups[-1].append((rows, piece))
-            used += piece.size
-        narrow = self._narrow
-        return [
-            Batch(
-                narrow.X if narrow else self._X,
-                self._y,
-                narrow.index if narrow else None,
-                one_after_another([rows for rows, _ in group]),
-                [own for _, own in group],
-            )
-            for group in groups
-        ]
+    def _make_batches(self, pieces: Iterable[tuple[RowSelection, Piece]], size: int) -> list[Batch]:
+        if self._narrow:
+            return make_batches(self._narrow.X, self._y, self._narrow.index, pieces, size)
+        return make_batches(self._X, self._y, None, pieces, size)

@@ -36,7 +36,7 @@ class Sparse:
     """Entries of each feature, which are the weights of records in its gradient."""
 
     @classmethod
-    def of(cls, X: Array, used: Array | None = None) -> Sparse | None:
+    def from_records(cls, X: Array, used: Array | None = None) -> Sparse | None:
         """Take records X, shape (n, W), of W features of a model, by default of all; None if they are not sparse."""
         n, W = X.shape
         if density(X) > MOST:
@@ -56,9 +56,9 @@ class Sparse:
 
 
 def _weights(matrix: csr_array | csc_array, width: int) -> Weights:
-    """Entries of the rows of a matrix, or of its columns, with places below the width.
+    """Return the entries of the rows of a matrix, or of its columns, with places below the width.
 
-    Sums are made in steps, which zeros fill up; these are in the place of the first entry.
+    Sums are made in steps, which zeros fill up; each zero has the place of the first entry of its row.
     """
     counts = np.diff(matrix.indptr)
     full = -(-counts // STEP) * STEP

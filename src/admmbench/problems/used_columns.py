@@ -18,7 +18,7 @@ from admmbench.compiled import njit
 
 Array = NDArray[Any]
 
-# Columns that are left, of all, above which it is not worth the copy.
+# Part of the columns that are used, above which narrower arrays are not worth the copy.
 _WORTH = 0.9
 
 
@@ -29,17 +29,17 @@ class Narrow:
     X: Array
     """Shape (n, W)."""
     index: Array
-    """Where the columns come from, shape (B, W); anywhere for those of zeros."""
+    """Origin of each column, shape (B, W); any for columns of zeros."""
     position: Array
-    """Where each of the J columns has gone, shape (B, J); those that are not used have become the last one."""
+    """Place of each of the J columns, shape (B, J); the last one for columns that are not used."""
     used: Array
     """Number of columns that each agent uses, shape (B,)."""
 
     @classmethod
-    def of(cls, X: Array, rows: Sequence[slice]) -> Narrow | None:
+    def from_records(cls, X: Array, rows: Sequence[slice]) -> Narrow | None:
         """Narrow the records of agents with these rows; None if they use most columns."""
         J = X.shape[1]
-        used = [np.flatnonzero(X[own].any(axis=0)) for own in rows]
+        used = [np.flatnonzero(X[span].any(axis=0)) for span in rows]
         W = 1 + max(map(len, used))
         if W > _WORTH * J:
             return None
@@ -47,8 +47,8 @@ class Narrow:
         # Unsigned, so that compiled loops need not look for indices from the end.
         index = np.zeros((len(rows), W), np.uint32)
         position = np.full((len(rows), J), W - 1, np.uint32)
-        for b, (own, columns) in enumerate(zip(rows, used, strict=True)):
-            narrow[own, : len(columns)] = X[own][:, columns]
+        for b, (span, columns) in enumerate(zip(rows, used, strict=True)):
+            narrow[span, : len(columns)] = X[span][:, columns]
             index[b, : len(columns)] = columns
             position[b, columns] = np.arange(len(columns))
         return cls(narrow, index, position, np.array([len(columns) for columns in used]))
@@ -58,17 +58,17 @@ def gather(entries: Array, index: Array) -> Array:
     """Take entries, shape (B, S, K, N), at the places of each agent, shape (B, M), in the last axis."""
     B, S, K, N = entries.shape
     flat = np.ascontiguousarray(entries).reshape(B, S * K, N)
-    found = np.empty((B, S * K, index.shape[1]), entries.dtype)
-    _gather(flat, index, found)
-    return found.reshape(B, S, K, -1)
+    gathered = np.empty((B, S * K, index.shape[1]), entries.dtype)
+    _gather(flat, index, gathered)
+    return gathered.reshape(B, S, K, -1)
 
 
 @njit(nogil=True)
-def _gather(entries: Array, index: Array, found: Array) -> None:
+def _gather(entries: Array, index: Array, gathered: Array) -> None:
     for b in range(entries.shape[0]):
         places = index[b]
         for row in range(entries.shape[1]):
-            source, target = entries[b, row], found[b, row]
+            source, target = entries[b, row], gathered[b, row]
             # By entries: with an array, numba compiles its message on wrong shapes as well.
             for j in range(len(places)):
                 target[j] = source[places[j]]
@@ -81,13 +81,13 @@ def take_tile(entries: Array, position: Array, start: int, tile: Array) -> None:
     Parameters
     ----------
     entries
-        Of one agent and seed, shape (K, W).
+        Entries of one agent and seed, shape (K, W).
     position
-        Where in a row each of the J columns is; empty: all are there, in their order.
+        Place in a row of each of the J columns; empty: all are there, in their order.
     start
-        Of the tile in the K J entries.
+        Start of the tile in the K J entries.
     tile
-        To be filled.
+        Array to fill.
     """
     if len(position) == 0:
         flat = entries.ravel()[start : start + len(tile)]

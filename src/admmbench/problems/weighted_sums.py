@@ -1,8 +1,8 @@
 """Sums of some rows of a matrix, each times a number.
 
 The rows lie anywhere, so that the sums wait for loads and stores more than for arithmetic. So they go through few
-columns at a time: a tile of them is copied to where a core finds it soon, and its sums stay in the processor's
-registers. The compiler does not find this by itself: the sum of a tile is written as vector instructions.
+columns at a time: a tile of them is copied to memory near a core, and its sums stay in the processor's registers. The
+compiler does not find this by itself: the sum of a tile is written as vector instructions.
 
 Loops copy numbers one by one: for an array, numba compiles its message on wrong shapes as well, which takes seconds.
 """
@@ -32,7 +32,7 @@ _WIDE, _NARROW = 32, 16
 # one before, others go on meanwhile.
 STEP = 4
 _LINE_BYTES = 64
-# Compiled functions call what it makes without the first argument.
+# Compiled functions call the result of this decorator without the first argument.
 _vector_instructions: Callable[[Any], Any] = intrinsic(prefer_literal=True)
 
 
@@ -40,14 +40,14 @@ class Weights(NamedTuple):
     """Weights of some rows in each of n sums."""
 
     values: Array
-    """Weights, one sum after another, perhaps in a lower precision than the sums; or where they are among ``levels``,
-    in bytes."""
+    """Weights, one sum after another, perhaps in a lower precision than the sums; or their places among ``levels``, in
+    bytes."""
     levels: Array
     """The numbers that are weights, if these are few; else empty."""
     places: Array
-    """Which rows they belong to, unsigned."""
+    """Rows that the weights belong to, unsigned."""
     starts: Array
-    """Where those of each sum begin, and the end of the last one, shape (n + 1,); all are multiples of `STEP`."""
+    """Places where the weights of each sum begin, and the end of the last sum, shape (n + 1,); multiples of `STEP`."""
 
 
 def sum_columns(weights: Weights, matrix: Array, columns: Array, sums: Array) -> None:
@@ -80,21 +80,22 @@ def _sum_columns(
     tile: Array,
     sums: Array,
 ) -> None:
+    """Do what `sum_columns` does, tile by tile: the columns of a tile are turned into rows."""
     (n, M), width = sums.shape, tile.shape[1]
     rest = np.empty((n, width), sums.dtype)
     for first in range(0, M, width):
-        some = min(width, M - first)
-        tile[:, some:] = 0
-        for m in range(some):
+        needed = min(width, M - first)
+        tile[:, needed:] = 0
+        for m in range(needed):
             row = matrix[first + m]
             for j in range(len(columns)):
                 tile[j, m] = row[columns[j]]
-        if some == width:
-            _sum_tile(values, levels, places, starts, tile, sums, first, some)
+        if needed == width:
+            _sum_tile(values, levels, places, starts, tile, sums, first, needed)
         else:
-            _sum_tile(values, levels, places, starts, tile, rest, 0, some)
+            _sum_tile(values, levels, places, starts, tile, rest, 0, needed)
             for i in range(n):
-                for m in range(some):
+                for m in range(needed):
                     sums[i, first + m] = rest[i, m]
 
 
@@ -109,17 +110,18 @@ def _sum_rows(
     sums: Array,
     add: bool,
 ) -> None:
+    """Do what `sum_rows` does, tile by tile: the sums of a tile are turned into columns."""
     (M, n), width = sums.shape, tile.shape[1]
     turned = np.empty((n, width), sums.dtype)
     for first in range(0, M, width):
-        some = min(width, M - first)
-        tile[:, some:] = 0
+        needed = min(width, M - first)
+        tile[:, needed:] = 0
         for i in range(len(tile)):
-            row, to = matrix[i, first : first + some], tile[i]
-            for m in range(some):
-                to[m] = row[m]
-        _sum_tile(values, levels, places, starts, tile, turned, 0, some)
-        for m in range(some):
+            row, target = matrix[i, first : first + needed], tile[i]
+            for m in range(needed):
+                target[m] = row[m]
+        _sum_tile(values, levels, places, starts, tile, turned, 0, needed)
+        for m in range(needed):
             line = sums[first + m]
             if add:
                 for j in range(n):
@@ -138,11 +140,11 @@ def _sum_tile(
     tile: Array,
     sums: Array,
     column: int,
-    some: int,
+    needed: int,
 ) -> None:
     """Set a tile's width of ``sums``, from a column on, to sums of rows of the tile; so many columns are needed."""
     for i in range(len(starts) - 1):
-        if some > _NARROW:
+        if needed > _NARROW:
             _add_up(values, levels, places, starts[i], starts[i + 1], tile, sums, i, column, _WIDE)
         else:
             _add_up(
@@ -184,7 +186,7 @@ def _add_up(
         def vector_at(argument: int, *index: Any) -> Any:
             return builder.bitcast(pointer(argument, *index), vector.as_pointer())
 
-        def add(p: Any, to: Any) -> None:
+        def add(p: Any, total: Any) -> None:
             weight = builder.load(pointer(0, p))
             if isinstance(values.dtype, types.Integer):
                 weight = builder.load(pointer(1, builder.zext(weight, intp)))
@@ -196,14 +198,14 @@ def _add_up(
             product = builder.fmul(
                 builder.shuffle_vector(value, nothing, first), row, flags=["contract"]
             )
-            builder.store(builder.fadd(builder.load(to), product, flags=["contract"]), to)
+            builder.store(builder.fadd(builder.load(total), product, flags=["contract"]), total)
 
         totals = [cgutils.alloca_once(builder, vector) for _ in range(STEP)]  # type: ignore[no-untyped-call]
-        for each in totals:
-            builder.store(zeros, each)
+        for total in totals:
+            builder.store(zeros, total)
         with cgutils.for_range_slice(builder, begin, end, intp(STEP)) as (p, _):
-            for k, each in enumerate(totals):
-                add(builder.add(p, intp(k)), each)
+            for k, total in enumerate(totals):
+                add(builder.add(p, intp(k)), total)
         result = functools.reduce(builder.fadd, map(builder.load, totals))
         builder.store(result, vector_at(6, *arguments[7:9]), **aligned)
         return context.get_dummy_value()

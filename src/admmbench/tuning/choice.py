@@ -1,4 +1,4 @@
-"""The choice among the trials of searches: the settings that runs take."""
+"""Choice among the trials of searches: the settings that runs take."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from admmbench.validation import checked
 
 
 def choose_settings(
-    kept: Tuned, searches: Iterable[tuple[str, float, Mapping[str, Any]]]
+    former: Tuned, searches: Iterable[tuple[str, float, Mapping[str, Any]]]
 ) -> tuple[Tuned, list[dict[str, Any]]]:
-    """Choose the best settings of each search, given its label, its budget and what it found.
+    """Choose the best settings of each search.
+
+    Parameters
+    ----------
+    former
+        Settings that were chosen before.
+    searches
+        Label of the method, budget and result of each search, as `SearchResult.to_dict` writes it.
 
     Returns
     -------
     tuple
-        Settings, where those of a search win over those that were kept; and all trials, as rows of a table.
+        Settings, in which a search replaces the former ones; and all trials, as rows of a table.
     """
-    chosen = {label: dict(each) for label, each in kept.items()}
+    chosen = {label: dict(by_budget) for label, by_budget in former.items()}
     trials = []
-    for label, budget, found in searches:
+    for label, budget, result in searches:
         trials += [
-            {"method": label, "budget": budget, **each, "settings": json.dumps(each["settings"])}
-            for each in found.get("trials", [])
+            {"method": label, "budget": budget, **trial, "settings": json.dumps(trial["settings"])}
+            for trial in result.get("trials", [])
         ]
-        best = {key: found[key] for key in Chosen.model_fields if key in found}
+        best = {key: result[key] for key in Chosen.model_fields if key in result}
         chosen.setdefault(label, {})[budget] = checked(Chosen, best, f"{label} at {budget:g}")
     return chosen, trials

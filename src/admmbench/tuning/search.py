@@ -13,38 +13,38 @@ Place = tuple[float, ...]
 Direction = tuple[int, int]
 """Number of an axis, and 1 or -1."""
 
-# Steps of grids, as powers of the factors: from halves and doubles to what no error tells apart.
+# Steps of grids, as powers of the factors: from whole ones to steps so small that errors do not differ.
 _STEPS = tuple(0.5**k for k in range(7))
 
 
 class Score(NamedTuple):
-    """A score is an error on held-out rows; of equal errors, as where all rows get one class, the lower loss wins."""
+    """Error on held-out rows; of equal errors, as where all rows get one class, the lower loss is better."""
 
     error: float
     loss: float
 
 
 class Trial(NamedTuple):
-    """A trial is settings that were tried, and the score that came out."""
+    """Settings that were tried, and their score."""
 
     settings: Settings
     score: Score
 
 
-Beside = dict[str, list[float | None]]
+NearbyErrors = dict[str, list[float | None]]
 """Errors at half and at twice a value, with all others as they are, by the path of its key; None beyond an end."""
 
 
-class Found(NamedTuple):
-    """A search came to this: all trials in their order, the best, and the axes where it is at an edge of these.
+class SearchResult(NamedTuple):
+    """Result of a search: all trials in their order, the best, and the axes on which it is at an edge of the trials.
 
-    ``beside`` has the errors beside the best, if they were asked for.
+    ``beside`` has the errors at half and twice the best values, if the settings ask for them.
     """
 
     trials: list[Trial]
     best: Trial
     edges: list[str]
-    beside: Beside = {}
+    beside: NearbyErrors = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Make the content of a JSON file."""
@@ -59,26 +59,28 @@ class Found(NamedTuple):
         }
 
 
-def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], Score]) -> Found:
+def search(
+    axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], Score]
+) -> SearchResult:
     """Look for settings with the lowest score (Hooke and Jeeves 1961).
 
     From the best place so far, the search tries its neighbours along each axis, first in the direction that helped
-    last. It moves as soon as one is better. If none is better, steps are halved. So it leaves a grid only when its best
-    has worse neighbours on both sides, wherever it began.
+    last. The search moves as soon as a neighbour is better. If none is better, steps are halved. So a grid is refined
+    only when its best has worse neighbours on both sides, wherever the search began.
 
     Parameters
     ----------
     axes
-        What is tuned, by the path of its key.
+        Axis of each setting that is tuned, by the path of its key.
     trials
-        How many settings are tried; fewer if there are no more. If the best value lies at an end of what was tried
-        along an axis, up to 25 % more trials extend the range.
+        Number of settings that are tried; fewer if there are no more. If the best value lies at an end of the values
+        that were tried along an axis, up to 25 % more trials extend the range.
     measure
-        Tries some settings.
+        Function that tries settings and returns their score.
 
     Returns
     -------
-    Found
+    SearchResult
         Of equal scores, the first is best.
     """
     names = list(axes)
@@ -107,55 +109,56 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
         if tried[place].score < tried[best].score:
             best, last = place, direction
     for _ in range(trials // FURTHER):
-        beyond = _beyond(axes, tried[best].settings, list(tried.values()))
-        if not beyond:
+        directions = _open_directions(axes, tried[best].settings, list(tried.values()))
+        if not directions:
             break
-        axis, sign = beyond[0]
+        axis, sign = directions[0]
         place = tuple(k + sign * (name == names[axis]) for name, k in zip(names, best, strict=True))
         tried[place] = Trial(settings(place), measure(settings(place)))
-        best = min(best, place, key=lambda at: tried[at].score)
-    made = list(tried.values())
-    edges = [names[axis] for axis, _ in _beyond(axes, tried[best].settings, made)]
-    return Found(made, tried[best], list(dict.fromkeys(edges)))
+        best = min(best, place, key=lambda tried_place: tried[tried_place].score)
+    all_trials = list(tried.values())
+    directions = _open_directions(axes, tried[best].settings, all_trials)
+    edges = dict.fromkeys(names[axis] for axis, _ in directions)
+    return SearchResult(all_trials, tried[best], list(edges))
 
 
-def try_beside(
-    axes: Mapping[str, Axis], found: Found, measure: Callable[[Settings], Score]
-) -> Found:
-    """Try half and twice each value of the best settings, whether or not the search did, to see how much it matters.
+def measure_sensitivity(
+    axes: Mapping[str, Axis], result: SearchResult, measure: Callable[[Settings], Score]
+) -> SearchResult:
+    """Try half and twice each value of the best settings, whether or not the search did.
 
     The best stays what the search chose, also where a value beside it turns out to be better.
 
     Parameters
     ----------
     axes
-        As of :func:`search`.
-    found
-        What the search came to.
+        See :func:`search`.
+    result
+        Result of the search.
     measure
-        As of :func:`search`.
+        See :func:`search`.
 
     Returns
     -------
-    Found
-        With ``beside``, and the new trials behind those of the search.
+    SearchResult
+        The result with ``beside``, and the new trials behind those of the search.
     """
-    trials, best = list(found.trials), found.best.settings
-    beside: Beside = {}
+    trials, best = list(result.trials), result.best.settings
+    nearby_errors: NearbyErrors = {}
     for path, axis in axes.items():
         near = axis.model_copy(update={"start": best[path], "factor": 2})
-        beside[path] = []
+        nearby_errors[path] = []
         for k in (-1, 1):
             settings = {**best, path: near.at(k)}
             if settings[path] == best[path]:
-                beside[path].append(None)
+                nearby_errors[path].append(None)
                 continue
-            score = next((each.score for each in trials if each.settings == settings), None)
+            score = next((trial.score for trial in trials if trial.settings == settings), None)
             if score is None:
                 score = measure(settings)
                 trials.append(Trial(settings, score))
-            beside[path].append(score.error)
-    return found._replace(trials=trials, beside=beside)
+            nearby_errors[path].append(score.error)
+    return result._replace(trials=trials, beside=nearby_errors)
 
 
 def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:
@@ -166,8 +169,10 @@ def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[P
         yield tuple(moved), (axis, sign)
 
 
-def _beyond(axes: Mapping[str, Axis], best: Settings, trials: list[Trial]) -> list[Direction]:
-    """List directions in which nothing was tried beyond the best, and where there is something to try."""
+def _open_directions(
+    axes: Mapping[str, Axis], best: Settings, trials: list[Trial]
+) -> list[Direction]:
+    """List the directions in which nothing was tried beyond the best, and values are left to try."""
     directions = []
     for number, (name, axis) in enumerate(axes.items()):
         tried = [trial.settings[name] for trial in trials]

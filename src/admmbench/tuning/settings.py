@@ -1,4 +1,4 @@
-"""What is tuned, and with how many trials: the settings of experiments and of the command line."""
+"""Settings of tuning, in experiments and on the command line: axes, trials, and the best values that were chosen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST, _MOST_WHOLE = 1e100, 1e9
 
 
 class Axis(Strict):
-    """A setting is tuned: ``start * factor^k`` for whole and, later, for half and quarter ``k``.
+    """Axis of a setting that is tuned: ``start * factor^k`` for whole and, later, for half and quarter ``k``.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ class Axis(Strict):
 
 
 def _axis(value: Any) -> Any:
-    """A number stands for where an axis starts."""
+    """Return an axis with a start where the user writes a number."""
     return value if isinstance(value, Mapping | Axis) else {"start": value}
 
 
 def _whole_rounds(axes: Any) -> Any:
-    """Rounds are whole."""
+    """Return axes in which the values of rounds are whole numbers."""
     if not isinstance(axes, Mapping) or WHOLE not in axes:
         return axes
     rounds = _axis(axes[WHOLE])
@@ -83,7 +83,7 @@ def _whole_rounds(axes: Any) -> Any:
 
 
 def _tunable(path: str) -> str:
-    """Budgets, data and agents are the same for all methods, so nobody tunes them."""
+    """Return a path that can be tuned; budgets, data and agents cannot, as they are the same for all methods."""
     if path == WHOLE or path.startswith(_BELOW):
         return path
     fault = f"unknown setting {path!r}{meant(path, (WHOLE, *_BELOW))}"
@@ -104,7 +104,7 @@ FURTHER = 4
 
 
 class TuningSettings(Strict):
-    """Settings are compared in this way.
+    """Settings of a search: the number of its trials, and how they are compared.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class TuningSettings(Strict):
     seeds
         Seeds of the trials, other than those of the runs.
     beside
-        Whether half and twice each of the best values are tried as well, which says how much the values matter.
+        Whether half and twice each of the best values are tried as well, which shows the sensitivity to tuning.
     """
 
     trials: Count = 24
@@ -126,25 +126,25 @@ class TuningSettings(Strict):
 
     @property
     def most(self) -> int:
-        """Return how many runs a search makes at most: a trial has one with each seed; those beside it do not count."""
+        """Return the largest number of runs of a search: one for each trial and seed, without those of ``beside``."""
         return (self.trials + self.trials // FURTHER) * len(self.seeds)
 
 
 class Chosen(Strict):
-    """A search chose this for a method at a budget.
+    """Settings that a search chose for a method at a budget.
 
     Attributes
     ----------
     settings
         Best values, by the paths of their keys.
     error
-        On held-out rows, mean over seeds.
+        Error on held-out rows, mean over seeds.
     edges
-        Paths of settings whose best value has no worse value beside it that was tried, in one of the two directions.
+        Paths of settings with a direction in which no trial went beyond the best value.
     beside
         Errors at half and at twice each value, by the paths of the keys; None where an end forbids it.
     of
-        Method, data set and loss that were tuned, by their content; whatever the experiment states, if absent.
+        Method, data set and loss that were tuned, by their content; as the experiment states, if absent.
     space
         Hash of the run that was tuned, of the axes, and of how trials were compared; unknown if absent.
     code
@@ -161,13 +161,13 @@ class Chosen(Strict):
 
     @property
     def lost_beside(self) -> float:
-        """Return how much the error grows at half or twice a value, at most; NaN if this was not tried."""
-        errors = [each for own in self.beside.values() for each in own if each is not None]
+        """Return the largest growth of the error at half or twice a value; NaN if this was not tried."""
+        errors = [error for pair in self.beside.values() for error in pair if error is not None]
         return max(errors) - self.error if errors else math.nan
 
 
 Tuned = dict[str, ByBudget[Chosen]]
-"""By the label of a method, and its budget."""
+"""Chosen settings by the label of a method, and its budget."""
 
 
 def dump(chosen: Tuned) -> str:
@@ -175,10 +175,10 @@ def dump(chosen: Tuned) -> str:
     text = dump_yaml(
         {
             label: {
-                budget: each.model_dump(exclude_unset=True)
-                for budget, each in sorted(found.items())
+                budget: settings.model_dump(exclude_unset=True)
+                for budget, settings in sorted(by_budget.items())
             }
-            for label, found in chosen.items()
+            for label, by_budget in chosen.items()
         },
         default_flow_style=None,
         sort_keys=False,
@@ -187,9 +187,9 @@ def dump(chosen: Tuned) -> str:
     return f"# Best settings on held-out rows, by `snakemake tune`.\n{text}"
 
 
-def apply(settings: Settings, to: Mapping[str, Any]) -> dict[str, Any]:
+def apply(settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a run with other settings."""
-    changed = dict(to)
+    changed = dict(arguments)
     for path, value in settings.items():
         key, dot, rest = path.partition(".")
         changed[key] = apply({rest: value}, changed.get(key) or {}) if dot else value

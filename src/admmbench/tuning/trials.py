@@ -1,4 +1,4 @@
-"""Trials: runs with some training rows held out. They are kept, so that a search continues where it stopped."""
+"""Trials: runs with some training rows held out, stored so that a search continues where it stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.spec.run import RunSpec
-from admmbench.tuning.search import Found, Score, search, try_beside
+from admmbench.tuning.search import Score, SearchResult, measure_sensitivity, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
 
 Progress = Callable[[int, int], None]
@@ -35,11 +35,11 @@ def held_out(data: Dataset, every: int) -> Dataset:
     data
         The data set.
     every
-        Every so many rows, one is held out.
+        Number of training rows of which one is held out.
     """
     tests = np.arange(data.n_train) % every == every // 2
 
-    def of_rows(attribute: Attribute) -> Attribute:
+    def select_rows(attribute: Attribute) -> Attribute:
         return Attribute(attribute.values, attribute.train[~tests], attribute.train[tests])
 
     return replace(
@@ -48,7 +48,7 @@ def held_out(data: Dataset, every: int) -> Dataset:
         y_train=data.y_train[~tests],
         X_test=data.X_train[tests],
         y_test=data.y_train[tests],
-        attributes={name: of_rows(values) for name, values in data.attributes.items()},
+        attributes={name: select_rows(values) for name, values in data.attributes.items()},
     )
 
 
@@ -57,10 +57,10 @@ def tune(
     axes: Mapping[str, Axis],
     settings: TuningSettings,
     data: Dataset,
-    kept: Path | None = None,
+    file: Path | None = None,
     code: str = "",
     progress: Progress | None = None,
-) -> Found:
+) -> SearchResult:
     """Look for the settings of a method with the lowest error on held-out training rows.
 
     Parameters
@@ -68,13 +68,13 @@ def tune(
     spec
         The method at a budget; its seeds are replaced.
     axes
-        What is tuned.
+        Axis of each setting that is tuned, by the path of its key.
     settings
-        How.
+        Number of trials, and how they are compared.
     data
         Data set, of which only the training part is used.
-    kept
-        File of the trials that were made, to go on from.
+    file
+        File of the trials that were made; the search goes on from them, and adds its own.
     code
         Fingerprint of the code; trials by other code are made again.
     progress
@@ -90,18 +90,18 @@ def tune(
     """
     part = held_out(data, settings.held_out)
     identity = [code, spec.complete(), settings.model_dump(), data.key]
-    made = _Made(kept, json.dumps(identity, sort_keys=True, default=str))
+    scores = _StoredScores(file, json.dumps(identity, sort_keys=True, default=str))
     done = itertools.count(1)
 
     def measure(values: Settings) -> Score:
-        if (score := made.get(values)) is None:
+        if (score := scores.get(values)) is None:
             try:
                 score = _score(changed(spec, values, part, settings), part)
             except AlgorithmError:
-                if not made:
+                if not scores:
                     raise
                 score = _FAILED
-            made.add(values, score)
+            scores.add(values, score)
         if progress:
             number = next(done)
             progress(number, max(number, settings.trials))
@@ -112,10 +112,10 @@ def tune(
 
 def repeat(
     axes: Mapping[str, Axis], settings: TuningSettings, measure: Callable[[Settings], Score]
-) -> Found:
+) -> SearchResult:
     """Search with a given measure, such as the scores of trials that were made, see `tune`."""
-    found = search(axes, settings.trials, measure)
-    return try_beside(axes, found, measure) if settings.beside else found
+    result = search(axes, settings.trials, measure)
+    return measure_sensitivity(axes, result, measure) if settings.beside else result
 
 
 def score(spec: RunSpec, values: Settings, settings: TuningSettings, data: Dataset) -> Score:
@@ -125,7 +125,7 @@ def score(spec: RunSpec, values: Settings, settings: TuningSettings, data: Datas
 
 
 def changed(spec: RunSpec, values: Settings, data: Dataset, settings: TuningSettings) -> RunSpec:
-    """Make the run of a trial: it is measured after its last round alone."""
+    """Return the run of a trial, which is measured after its last round alone."""
     arguments = apply(values, {**spec.complete(), "dataset": data, "seeds": settings.seeds})
     return RunSpec.model_validate({**arguments, "evaluate_every": arguments["rounds"]})
 
@@ -139,15 +139,23 @@ def _score(spec: RunSpec, data: Dataset) -> Score:
     return Score(*(float(trace["arrays"][name][:, -1].mean()) for name in names))
 
 
-class _Made:
-    """Trials that were made, in a file that is replaced after each."""
+class _StoredScores:
+    """Scores of the trials that were made, in a file that is replaced after each; None: in memory alone.
 
-    def __init__(self, path: Path | None, of: str) -> None:
-        self._path, self._of, self._scores = path, of, dict[str, list[float]]()
+    Parameters
+    ----------
+    path
+        File; ignored if it is damaged, or has the trials of another search.
+    identity
+        Text that identifies the search: its code, run, settings and data.
+    """
+
+    def __init__(self, path: Path | None, identity: str) -> None:
+        self._path, self._identity, self._scores = path, identity, dict[str, list[float]]()
         if path is not None and path.exists():
-            with contextlib.suppress(ValueError):  # what is damaged is made again
+            with contextlib.suppress(ValueError):  # trials of a damaged file are made again
                 former = read_sealed(path)
-                self._scores = former["scores"] if former["of"] == of else {}
+                self._scores = former["scores"] if former["of"] == identity else {}
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -159,4 +167,4 @@ class _Made:
     def add(self, settings: Settings, score: Score) -> None:
         self._scores[json.dumps(settings)] = [*score]
         if self._path is not None:
-            write(self._path, sealed_json({"of": self._of, "scores": self._scores}))
+            write(self._path, sealed_json({"of": self._identity, "scores": self._scores}))

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from admmbench.forecast.plan import Expected, of_rule
+from admmbench.forecast.plan import Expected, find_rule
 from admmbench.jobs.progress import INTERVAL, duration
 
 # What `admmbench.jobs.progress` writes.
@@ -192,7 +192,7 @@ class Board:
         return job
 
     def _expected(self, rule: str) -> Expected:
-        return of_rule(self._known, rule) or Expected(rule)
+        return find_rule(self._known, rule) or Expected(rule)
 
     @property
     def elapsed(self) -> float:

@@ -25,7 +25,7 @@ class Huber(RegressionLoss):
 
     @property
     def slope_bound(self) -> float:
-        """The slope is at most ``d``, the threshold."""
+        """Return d, the threshold: the largest slope."""
         return 1.0 if self.threshold is None else self.threshold
 
     def completed(self, scale: float) -> Self:

@@ -15,7 +15,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Logistic(BinaryLoss):
-    """``ln(1 + exp(-y u))`` for ``y = +-1``; the l2 penalty of one agent has weight ``lambda / n`` in huang2019."""
+    """Loss ``ln(1 + exp(-y u))`` for ``y = +-1``; an agent's l2 penalty has weight ``lambda / n`` in huang2019."""
 
     convention = Convention("agents", "agent", strength=1e-6, max_l2_norm=1.0, smoothness="norms")
     slope_bound = 1.0
@@ -39,7 +39,7 @@ class Logistic(BinaryLoss):
         return expit(u) * expit(-u)
 
     def unit(self, data: DatasetInfo) -> str:
-        """Natural logarithms have the unit nat."""
+        """Return nat, the unit of natural logarithms."""
         return "nat"
 
     def clipped(self, floor: float) -> Self:

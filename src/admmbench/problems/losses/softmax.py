@@ -22,17 +22,17 @@ from admmbench.validation import parameters
 
 @numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def row_to_slopes(
-    row: Array, own: float, y: int, factor: float, lowest: float
+    row: Array, exponential: float, y: int, factor: float, lowest: float
 ) -> tuple[float, float]:
     """Turn the exponentials of a record's predictions into ``factor * (h - y)``; return both norms of ``h - y``.
 
-    What is not of the record's class, whose exponential is ``own`` and 0 in the row, is summed alone: so ``1 - h_y``
-    has no cancellation.
+    The row has 0 in place of the ``exponential`` of the record's class y. The other classes are summed alone, so that
+    ``1 - h_y`` has no cancellation.
     """
     others = absolute = squared = row.dtype.type(0)
     for k in range(len(row)):
         others += row[k]
-    inverse = row.dtype.type(1) / (others + own)
+    inverse = row.dtype.type(1) / (others + exponential)
     # No max(): that of a GPU has a number for NaN.
     slope, steepest = -others * inverse, lowest - row.dtype.type(1)
     if steepest > slope:
@@ -50,7 +50,10 @@ def row_to_slopes(
 
 @parameters
 class Softmax(Loss):
-    """``-ln softmax(u)_y``; ``beta ||W||_F^2`` of the papers is the l2 penalty of all agents with weight ``2 beta``."""
+    """Loss ``-ln softmax(u)_y``.
+
+    The term ``beta ||W||_F^2`` of the papers is the l2 penalty of all agents with weight ``2 beta``.
+    """
 
     metric = "test_error"
     slope_l1 = 2.0
@@ -74,7 +77,7 @@ class Softmax(Loss):
         return data.n_classes
 
     def rank(self, outputs: int) -> int:
-        """Slopes add up to 0, as ``h`` and ``y`` have the same sum; those of clipped probabilities do not."""
+        """Return K - 1, as the sum of slopes is 0 (``h`` and ``y`` have the same sum); K with clipped probabilities."""
         return outputs if self.floor else outputs - 1
 
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
@@ -87,8 +90,9 @@ class Softmax(Loss):
         u = _rows(u)
         _subtract_largest(u)
         labels = np.broadcast_to(y, shape).reshape(-1)
-        own = u[np.arange(len(u)), 0, labels].astype(np.float64)
-        losses: Array = np.log(np.exp(u[:, 0]).sum(axis=1, dtype=np.float64)) - own
+        label_predictions = u[np.arange(len(u)), 0, labels].astype(np.float64)
+        total = np.exp(u[:, 0]).sum(axis=1, dtype=np.float64)
+        losses: Array = np.log(total) - label_predictions
         return losses.reshape(shape)
 
     def slopes(self, u: Array, y: Array) -> Array:
@@ -103,7 +107,7 @@ class Softmax(Loss):
         return u.argmax(axis=-1) != y
 
     def unit(self, data: DatasetInfo) -> str:
-        """Natural logarithms have the unit nat."""
+        """Return nat, the unit of natural logarithms."""
         return "nat"
 
     def clipped(self, floor: float) -> Self:
@@ -111,14 +115,15 @@ class Softmax(Loss):
         return type(self)(floor=floor)
 
     def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
-        """Work in two passes; numpy's vectorised exponential is several times as fast as that of compiled loops."""
+        """Turn predictions into scaled slopes, in place, see `Loss.scaled_slopes`."""
+        # Two passes: numpy's vectorised exponential is several times as fast as that of compiled loops.
         _subtract_largest(u)
         np.exp(u, out=u)
         return Norms(*_to_slopes(u, y, scale, self.floor))
 
 
 def _rows(u: Array) -> Array:
-    """Predictions as rows of one seed, without a copy."""
+    """Return predictions as rows of one seed, without a copy."""
     return u.reshape(-1, 1, u.shape[-1])
 
 
@@ -146,14 +151,16 @@ def _to_slopes(
     n, S, _ = exponentials.shape
     l1, l2 = np.empty((n, S)), np.empty((n, S))
     number = exponentials.dtype.type
-    lowest, own = number(floor), np.empty((n, S), exponentials.dtype)
-    # Long before the rows are read, so that no vector waits for a number in it.
+    lowest, of_labels = number(floor), np.empty((n, S), exponentials.dtype)
+    # In a loop of its own, long before rows are read, so that no vector waits for a number in it.
     for i in range(n):
         for s in range(S):
-            own[i, s] = exponentials[i, s, labels[i]]
+            of_labels[i, s] = exponentials[i, s, labels[i]]
             exponentials[i, s, labels[i]] = 0
     for i in range(n):
         y, factor = labels[i], number(scale[i])
         for s in range(S):
-            l1[i, s], l2[i, s] = row_to_slopes(exponentials[i, s], own[i, s], y, factor, lowest)
+            l1[i, s], l2[i, s] = row_to_slopes(
+                exponentials[i, s], of_labels[i, s], y, factor, lowest
+            )
     return l1, l2

@@ -1,0 +1,50 @@
+"""Partitions: which rows of the training data belong to which agent, or which columns to which party."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, TypeAdapter
+
+from admmbench.datasets import DatasetInfo
+from admmbench.partition.base import ColumnSplit as ColumnSplit
+from admmbench.partition.base import Draw as Draw
+from admmbench.partition.base import RowSelection as RowSelection
+from admmbench.partition.base import Shares as Shares
+from admmbench.partition.base import Split as Split
+from admmbench.partition.base import Stream as Stream
+from admmbench.partition.base import n_rows as n_rows
+from admmbench.partition.columns import Columns
+from admmbench.partition.rows import IID, By, ByWriter, Stratified
+from admmbench.partition.skewed import Dirichlet, Labels, Quantity
+from admmbench.validation import unknown
+
+Partition = IID | Stratified | By | ByWriter | Dirichlet | Labels | Quantity | Columns
+_ADAPTER: TypeAdapter[Partition] = TypeAdapter(Annotated[Partition, Field(discriminator="scheme")])
+
+
+def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
+    """Make a partition from a number of agents, or from a mapping with the key ``scheme``."""
+    if isinstance(spec, int):
+        spec = {"scheme": "iid", "agents": spec}
+    if spec == {"scheme": "by", "column": "writer"}:
+        spec = {"scheme": "by_writer"}  # one spelling, so that equal runs are one
+    if isinstance(spec, dict) and spec.get("scheme") not in (names := _scheme_names()):
+        if "scheme" not in spec:
+            raise ValueError(f"agents: lacks the key scheme: {', '.join(names)}")
+        raise ValueError(f"agents.scheme: {unknown('scheme', spec['scheme'], names)}")
+    return _ADAPTER.validate_python(spec)
+
+
+def _scheme_names() -> list[str]:
+    """Return the names of all schemes."""
+    return [
+        name
+        for scheme in get_args(Partition)
+        for name in get_args(scheme.model_fields["scheme"].annotation)
+    ]
+
+
+def usual(info: DatasetInfo) -> Partition:
+    """Return the default partition of a data set: an agent for each group, or ten equal shares without groups."""
+    return as_partition({"scheme": "by", "column": info.group} if info.group else 10)

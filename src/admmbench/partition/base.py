@@ -1,0 +1,133 @@
+"""Common parts of partitions: selections of rows or columns, the result of a split, and the base of the schemes."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.validation import Strict
+
+RowSelection = slice | NDArray[np.int64]
+Shares = list[tuple[slice, RowSelection]]
+"""Pairs of a slice of the seed axis and the training rows of these seeds: one pair where all seeds share them, and one
+pair per seed otherwise."""
+Draw = Callable[[], np.random.Generator]
+"""Random numbers of a seed for its partition, from their beginning."""
+Stream = Callable[[int | None], np.random.Generator]
+"""Random numbers of an agent, or of the server (None)."""
+
+
+def n_rows(rows: RowSelection) -> int:
+    """Count rows; a slice has both ends."""
+    return int(rows.stop - rows.start) if isinstance(rows, slice) else len(rows)
+
+
+class Split(NamedTuple):
+    """Training rows of each agent, and the rows that test."""
+
+    dataset: Dataset
+    """Data set whose training part the rows refer to; it holds the test part too where test rows are drawn from
+    both."""
+    shares: list[Shares]
+    """For every agent, its training rows."""
+    held_out: Shares | None = None
+    """The rows of the training part that test; None where the test part does."""
+    instances: Sequence[Stream] = ()
+    """For each seed, the random numbers of each agent's part of a drawn problem."""
+
+
+class ColumnSplit(NamedTuple):
+    """Features of each party."""
+
+    dataset: Dataset
+    columns: list[slice]
+    """For every party, the columns of the data."""
+
+
+class Scheme(Strict):
+    """Rule by which the rows or the columns of a data set are partitioned."""
+
+    sharing: ClassVar[Literal["rows", "columns"]] = "rows"
+    """What is partitioned."""
+    by_labels: ClassVar[bool] = False
+    """Whether labels decide who holds a row, so that a record with another label would move others."""
+
+    @property
+    def shuffled(self) -> bool:
+        """Tell whether seeds draw their own rows."""
+        return False
+
+    @property
+    def uneven(self) -> bool:
+        """Tell whether seeds give an agent other numbers of rows."""
+        return False
+
+    def n_train(self, data: DatasetInfo | Dataset) -> int:
+        """Count the training rows of all agents together; at most, where it depends on targets and `data` has none."""
+        return data.n_train
+
+    def n_test(self, data: DatasetInfo | Dataset) -> int:
+        """Count the rows that test."""
+        return data.n_test
+
+    def n_features(self, info: DatasetInfo) -> int:
+        """Count the columns that are used."""
+        return info.n_features
+
+    def shares(self, dataset: Dataset) -> str:
+        """Return in words what agents hold, as far as the name of the scheme does not tell."""
+        return ""
+
+    @property
+    def tests_on_test_part(self) -> bool:
+        """Tell whether the rows of the test part test, and none of them trains."""
+        return getattr(self, "train", None) is None
+
+    def order_warning(self, dataset: Dataset) -> str:
+        """Return a warning if the order of the rows gives agents other targets than chance would, else nothing."""
+        return ""
+
+    @property
+    def fixed(self) -> Scheme:
+        """Return the partition with equally many agents that is the same for all seeds."""
+        undrawn = {"shuffle": False, "train": None}
+        changes = {name: undrawn[name] for name in undrawn if name in type(self).model_fields}
+        return self.model_copy(update=changes)
+
+    @abstractmethod
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split | ColumnSplit:
+        """Partition the training rows or the columns of a data set, for a batch of seeds.
+
+        Parameters
+        ----------
+        dataset
+            The data set.
+        draws
+            For each seed, the source of its random numbers.
+        """
+
+
+def check_agents(agents: int, n_train: int, info: DatasetInfo) -> int:
+    """Return the number of agents; ValueError if there are fewer training rows. Drawn problems have no rows."""
+    if agents > n_train and not info.drawn:
+        raise ValueError(
+            f"agents: {agents} agents cannot share the {n_train} training rows of {info.name}; at most one agent a row"
+        )
+    return agents
+
+
+def equal_parts(n: int, parts: int) -> list[slice]:
+    """Cut ``range(n)`` as ``numpy.array_split`` does."""
+    return consecutive_slices([len(part) for part in np.array_split(np.empty(n, np.int8), parts)])
+
+
+def consecutive_slices(sizes: Sequence[int]) -> list[slice]:
+    """Return slices of these sizes, each from where the last ends."""
+    ends = itertools.accumulate(sizes, initial=0)
+    return [slice(*bounds) for bounds in itertools.pairwise(ends)]
