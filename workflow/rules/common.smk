@@ -8,7 +8,7 @@ from admmbench.audit.settings import (
     audited_rounds,
     one_run_bytes,
     one_run_rounds,
-    tape_bytes,
+    transcript_bytes,
 )
 from admmbench.figures.base import FORMATS, SEALED
 from admmbench.datasets import open_as
@@ -137,7 +137,7 @@ def audit_memory(experiment, wildcards):
     """MB: both worlds in double precision, what they release, and statistics of it."""
     spec = audited(experiment, wildcards).spec
     settings = STUDY.experiments[experiment].audit
-    tape = audited_rounds(spec, spec.info, settings) * tape_bytes(spec, spec.info)
+    tape = audited_rounds(spec, spec.info, settings) * transcript_bytes(spec, spec.info)
     if settings.one_run:
         given = spec, spec.info, settings.one_run
         tape = max(tape, one_run_rounds(*given) * one_run_bytes(*given))
