@@ -24,19 +24,8 @@ from admmbench.audit.attacks import (
     trajectory_scores,
 )
 from admmbench.audit.findings import Audit, Finding, inapplicable_finding, worst_finding
-from admmbench.audit.neighbours import (
-    Neighbours,
-    make_neighbours,
-    other_records,
-    unshuffled,
-)
-from admmbench.audit.runs import (
-    Pair,
-    Run,
-    RunData,
-    run_pair,
-    run_rounds,
-)
+from admmbench.audit.neighbours import Neighbours, make_neighbours, other_records, unshuffled
+from admmbench.audit.runs import Pair, Run, RunData, run_pair, run_rounds
 from admmbench.audit.settings import (
     AuditSettings,
     all_rounds,
@@ -90,7 +79,7 @@ def audit(
     settings
         Number of rounds, runs and canaries of the audit.
     progress
-        Called with the number of pieces of work done, and of all pieces.
+        Function that is called with the number of pieces of work done, and of all pieces.
 
     Returns
     -------
@@ -152,7 +141,7 @@ def _attack(
     findings = [
         each for canary_runs in all_runs for each in canary_runs.findings(confidence, ledger)
     ]
-    attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
+    bounds = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(
         findings=tuple(findings),
         rounds=len(rounds),
@@ -161,7 +150,7 @@ def _attack(
         compared=len(compared) if all(canary_runs.probed for canary_runs in all_runs) else 0,
         delta=spec.delta,
         epsilon_ledger=ledger.epsilon(spec.delta),
-        epsilon_lower=max(attacked),
+        epsilon_lower=max(bounds),
         epsilon_power=power(n, spec.delta, confidence),
         epsilon_claimed=len(rounds) * all_runs[0].budget,
         curve=points(ledger),

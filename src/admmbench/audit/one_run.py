@@ -69,7 +69,7 @@ def attack(
     confidence
         Confidence in the bound.
     progress
-        Called with the number of runs done, and of all runs.
+        Function that is called with the number of runs done, and of all runs.
 
     Returns
     -------

@@ -45,7 +45,8 @@ def _walk(value: Any, name: str, seen: dict[int, Any], depth: int) -> Iterator[t
         return
     if depth > _DEEPEST or value is None or id(value) in seen:
         return
-    seen[id(value)] = value  # kept, so that nothing else gets its number
+    # A reference keeps the object, so that no other object gets its id.
+    seen[id(value)] = value
     if isinstance(value, np.ndarray) and value.dtype != object:
         yield name, value
         return

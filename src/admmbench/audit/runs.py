@@ -258,12 +258,12 @@ def run_pair(
 
 @dataclass(frozen=True, eq=False)
 class ForcedSampler(Sampler):
-    """Source of samples that takes some records into all of them, or into none."""
+    """Source of samples that all have some records, or never have them."""
 
     records: Sequence[Array]
-    """Their numbers among their owner's, for each of the agents that are served together."""
+    """Numbers of these records among their owner's, for each agent of a block."""
     taken: bool
-    """Whether into all."""
+    """Whether all samples have the records; otherwise none has."""
 
     def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
         """Draw as `Sampler.draw` does, and add or take away the records."""

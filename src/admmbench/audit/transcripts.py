@@ -4,7 +4,7 @@ An additive release is recorded where it is made, ``value + draw``: value, scale
 a transcript, the noisy values of the transcript replace its own. So everything that follows from releases alone is the
 same in both runs, and the values before noise differ only because the data of the two runs differ.
 
-Spherical noise is part of a subproblem, whose solution is what is released, and so is one of AMP's two noises: see
+Spherical noise is part of a subproblem, whose solution is released, and so is one of AMP's two noises: see
 `admmbench.audit.solutions`. Of a secure sum the adversary sees the sum alone, and so do all levels of an audit.
 """
 
@@ -44,15 +44,15 @@ def entries(then: Spending, now: Spending) -> list[Entry]:
     A ledger does not keep the number of Gaussian releases of all records, so that these are one entry.
     """
     before, after = dict(then), dict(now)
-    told = []
+    between = []
     for cost in before | after:
         count = after.get(cost, 0) - before.get(cost, 0)
         if cost == Gaussian(1.0) and count:
             multiplier = 1 / math.sqrt(abs(count)) if math.isfinite(count) else math.nan
-            told.append(Entry(Gaussian(multiplier), -1 if count < 0 else 1))
+            between.append(Entry(Gaussian(multiplier), -1 if count < 0 else 1))
         elif count:
-            told.append(Entry(cost, count))
-    return told
+            between.append(Entry(cost, count))
+    return between
 
 
 class Transformation(NamedTuple):

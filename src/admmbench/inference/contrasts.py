@@ -113,12 +113,12 @@ def judge_setting(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     lowest_place = means.where(competes & ~excluded, np.inf).argmin("algorithm")
     lowest = xr.DataArray(np.arange(means.sizes["algorithm"]), dims="algorithm") == lowest_place
     group = competes & (lowest | (verdict.isel(rival=lowest_place) == PairVerdict.EQUIVALENT))
-    decided = (group | excluded | ~competes).all("algorithm")
+    conclusive = (group | excluded | ~competes).all("algorithm")
     words = xr.full_like(means, SettingVerdict.UNDECIDED, "U10").where(competes, "")
     words = words.where(~excluded, SettingVerdict.WORSE)
-    words = words.where(~(group & decided), SettingVerdict.EQUIVALENT)
+    words = words.where(~(group & conclusive), SettingVerdict.EQUIVALENT)
     unique = group.sum("algorithm") == 1
-    words = words.where(~(group & decided & unique), SettingVerdict.WINNER)
+    words = words.where(~(group & conclusive & unique), SettingVerdict.WINNER)
     return words.where(~(competes & (competes.sum("algorithm") == 1)), SettingVerdict.ALONE)
 
 
