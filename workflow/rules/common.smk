@@ -10,7 +10,7 @@ from admmbench.audit.settings import (
     one_run_rounds,
     transcript_bytes,
 )
-from admmbench.figures.base import FORMATS, SEALED
+from admmbench.figures.base import FORMATS, CHECKSUMMED
 from admmbench.datasets import open_as
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
@@ -232,7 +232,7 @@ def checked_files():
     for name in EXPERIMENTS:
         yield from (*run_files(name), *audit_files(name))
         yield from (f"{RESULTS}/{name}/{kind}.json" for kind in ("manifest", "figures"))
-        for suffix in SEALED:
+        for suffix in CHECKSUMMED:
             yield from figure_files(name, name, suffix)
     yield from (*DATASETS, REPORT, f"{RESULTS}/report/index.html")
 

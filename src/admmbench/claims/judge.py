@@ -189,16 +189,16 @@ def evaluate(
     claims
         Claims that :func:`admmbench.claims.claims.load` returned.
     results
-        Experiment name -> its results. Evidence from an experiment that is not here was not run.
+        Results by name of the experiment. Evidence from an absent experiment was not run.
     known
-        Every experiment of the project and its labels, whether part of this configuration or not.
-        With it, a misspelt experiment can be told from one that was left out, and labels may be left
-        out too. Without it, a claim may name only labels that its experiment holds.
+        Every experiment of the project and its labels, whether part of this configuration or not. If given, a misspelt
+        experiment is told from one that was left out, and labels may be left out too. If absent, a claim may name only
+        labels that its experiment holds.
 
     Returns
     -------
     list of Verdict
-        In the order of the claims.
+        Verdicts in the order of the claims.
 
     Raises
     ------
@@ -262,7 +262,7 @@ class _Case:
             return
         self.shortfalls = requirements.shortfalls(evidence, ds, self.present)
         if evidence.at_round is not None:
-            ds = statistics.until(ds, evidence.at_round, evidence.metrics)
+            ds = statistics.after_round(ds, evidence.at_round, evidence.metrics)
         self.ds = ds
         self.status = {
             (label, epsilon): ds["status"].sel(algorithm=label, epsilon=epsilon).values
