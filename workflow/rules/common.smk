@@ -10,7 +10,7 @@ from admmbench.audit.settings import (
     one_run_rounds,
     transcript_bytes,
 )
-from admmbench.figures.base import FORMATS, CHECKSUMMED
+from admmbench.figures.base import CHECKSUMMED, FORMATS
 from admmbench.datasets import open_as
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
