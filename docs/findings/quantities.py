@@ -394,7 +394,7 @@ def changed_verdicts(study: str, label: str, stands_for: str) -> list[str]:
 
 def mean_of_best(of: int, *which: Any) -> Interval:
     """Return the expected best of so many runs, with its 90 % interval."""
-    found = Estimate.of(runs(*which), depth=normal_minimum(of=of))
+    found = Estimate.of(runs(*which), depth=normal_minimum(n_runs=of))
     return Interval(found.value, *found.interval(0.9))
 
 

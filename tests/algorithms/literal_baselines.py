@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.datasets import Attribute
 from admmbench.privacy import Noise
 from admmbench.spec.run import RunSpec
@@ -32,7 +32,7 @@ def played(name, params, rounds, data=None, problem=LOGISTIC, **given):
         rounds=rounds,
         **{"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA, **given},
     )
-    begun, states = play(spec, data, 0), []
+    begun, states = run_without_engine(spec, data, 0), []
     for t in range(1, rounds + 1):
         for block in begun.federation.blocks:
             block.noise.begin_round(t)
@@ -92,7 +92,7 @@ def released(name, params, data, loss, records, w):
         dtype="float64",
         sensitivity="global",
     )
-    begun, drawn = play(spec, data, 0), []
+    begun, drawn = run_without_engine(spec, data, 0), []
     state = begun.state
     state.w[:], state.z[:] = w, w
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.threads import workers
 from admmbench.spec.run import RunSpec
 from tests.noise import noisy
@@ -267,7 +267,7 @@ def trace_of(*args, **kwargs):
 def final(dataset, name, params=None, blocks=(3, 3), **others):
     """The state after the last round, and the federation."""
     spec = RunSpec(**specification(dataset, name, params, blocks, **others))
-    found = play(spec, spec.dataset, spec.rounds)
+    found = run_without_engine(spec, spec.dataset, spec.rounds)
     return found.state, found.federation
 
 

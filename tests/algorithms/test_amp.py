@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.streams import noise_key
 from admmbench.privacy import Noise, Privacy
 from admmbench.spec.run import RunSpec
@@ -31,7 +31,7 @@ def played(data, problem, params=None, rounds=1, **given):
     usual = {"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA}
     run = {"algorithm": "amp", "params": params or {}, "problem": problem, "rounds": 1}
     spec = RunSpec(dataset=data, **run, **{**usual, "dtype": "float64", **given})
-    return play(spec, data, rounds)
+    return run_without_engine(spec, data, rounds)
 
 
 def released(*of, **given):

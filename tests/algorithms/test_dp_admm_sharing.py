@@ -7,7 +7,7 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 from scipy import linalg
 
-from admmbench.contracts.runs import play as assembled
+from admmbench.contracts.runs import run_without_engine as assembled
 from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_hu2019 import (
     B1,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_baselines import (
     EPS,
@@ -73,7 +73,7 @@ def stated(params, problem):
         seeds=[0],
         sensitivity="global",
     )
-    blocks = play(spec, in_unit_ball(), 0).federation.blocks
+    blocks = run_without_engine(spec, in_unit_ball(), 0).federation.blocks
     return np.concatenate([spec.method.sensitivity(b.parts).l2[:, 0] for b in blocks])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.streams import sample_key
 from admmbench.privacy.samplers import poisson_sample
 from admmbench.spec.run import RunSpec
@@ -111,7 +111,7 @@ def slopes(data, w, seeds=1, **changes):
         delta=DELTA,
         **changes,
     )
-    begun = play(spec, data, 0)
+    begun = run_without_engine(spec, data, 0)
     begun.state.w[:] = w
     spec.method.round(1, begun.state, begun.federation)
     return (w - begun.state.w)[:, 0], begun.federation.ledgers

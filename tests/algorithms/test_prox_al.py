@@ -8,7 +8,7 @@ from scipy import optimize
 
 from admmbench import simulate
 from admmbench.base.outcomes import Outcome
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.datasets import load_dataset
 from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import (
@@ -135,7 +135,7 @@ def test_theorem_31_on_neyman_pearson(seed, agents, bound):
 
 def subproblems(spec):
     """(seed, k, w^k, w^{k+1}, mu^k, mu^k of the server) of each subproblem that Algorithm 2 ended."""
-    begun = play(spec, load_dataset(spec.dataset), 0)
+    begun = run_without_engine(spec, load_dataset(spec.dataset), 0)
     state = begun.state
     for t in range(1, spec.rounds + 1):
         outer, mu, server = state.outer.copy(), state.mu.copy(), state.mu_server.copy()
@@ -335,7 +335,7 @@ def test_an_agent_without_a_class_is_an_outcome():
 def test_measured_residuals_are_those_of_definition_21():
     """Of w and mu in the middle of a run, for equations: by hand."""
     spec = RunSpec(dataset=QP, algorithm="prox_al", agents=3, seeds=[4, 9], rounds=1)
-    played = play(spec, load_dataset(spec.dataset), 399)
+    played = run_without_engine(spec, load_dataset(spec.dataset), 399)
     state, found = played.state, spec.method.measure(400, played.state, played.federation)
     assert (state.outer > 0).all()
     assert not state.ended.any()
@@ -357,7 +357,7 @@ def test_dual_feasibility_is_that_of_the_worst_agent():
         seeds=[0, 1],
         rounds=1,
     )
-    begun = play(spec, spec.dataset, 0)
+    begun = run_without_engine(spec, spec.dataset, 0)
     begun.state.mu[1, 0] = -0.5  # multipliers of inequalities are not negative
     found = spec.method.measure(1, begun.state, begun.federation)
     np.testing.assert_allclose(found["dual_feasibility"], [0.5, 0])

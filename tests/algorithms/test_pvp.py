@@ -7,7 +7,7 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_huang2019 import DELTA, RHO, STRENGTH, check_trajectory
 from tests.algorithms.records import P, in_unit_ball
@@ -54,7 +54,7 @@ def test_the_noise_of_pvp_covers_what_its_solver_leaves(tolerance):
             seeds=[0],
             **given,
         )
-        sent.append(play(spec, in_unit_ball(), 1).state.z)
+        sent.append(run_without_engine(spec, in_unit_ball(), 1).state.z)
     apart = np.linalg.norm(sent[0] - sent[1], axis=(2, 3))
     assert (apart <= tolerance / stiffness).all()
     assert apart.max() > 0.05 * tolerance / stiffness

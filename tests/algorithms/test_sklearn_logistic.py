@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 
@@ -44,7 +44,7 @@ def model_of(dataset, params, problem, agents):
         dtype="float64",
         seeds=1,
     )
-    before, found = (play(spec, dataset, rounds) for rounds in (0, 1))
+    before, found = (run_without_engine(spec, dataset, rounds) for rounds in (0, 1))
     assert found.state.w.shape == before.state.w.shape
     return found.state.w[0], found.federation.problem
 

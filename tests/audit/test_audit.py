@@ -13,17 +13,11 @@ from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.objp import ObjP
 from admmbench.audit import auditor
 from admmbench.audit import settings as audit_settings
-from admmbench.audit.attacks import lower_bound, of_trajectory
+from admmbench.audit.attacks import lower_bound, trajectory_scores
 from admmbench.audit.findings import Audit
+from admmbench.audit.neighbours import make_neighbours, other_records, unshuffled
+from admmbench.audit.runs import RunData, run_pair, run_rounds
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import (
-    World,
-    make_worlds,
-    other_records,
-    play,
-    play_both,
-    unshuffled,
-)
 from admmbench.base.exact import UnsolvedSubproblemError
 from admmbench.base.linearized import Linearized
 from admmbench.contracts import runs
@@ -196,7 +190,7 @@ def test_pieces_of_so_many_seeds_change_nothing(monkeypatch, seeds, pieces, same
     whole = short_audit("objp", epsilon=9)
     done = []
     spec = make_spec("objp", epsilon=9)
-    most = seeds * SHORT.rounds * audit_settings.tape_bytes(spec, THREE.info)
+    most = seeds * SHORT.rounds * audit_settings.transcript_bytes(spec, THREE.info)
     monkeypatch.setattr(auditor, "_MOST_BYTES", most)
     parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
     assert done == [(k, pieces) for k in range(1, pieces + 1)]
@@ -331,8 +325,11 @@ def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
 
 
 def compare_with_passes(spec):
-    plain, fused = play(spec, World(THREE), range(1, 5)), runs.play(spec, THREE, 4)
-    assert plain.tapes[0] or spec.release is None
+    plain, fused = (
+        run_rounds(spec, RunData(THREE), range(1, 5)),
+        runs.run_without_engine(spec, THREE, 4),
+    )
+    assert plain.transcripts[0] or spec.release is None
     for part in ("w", "z", "dual", "average", "iterates"):
         ours, theirs = (getattr(each.state, part) for each in (plain, fused))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11, err_msg=part)
@@ -367,10 +364,10 @@ def test_likelihood_ratio_is_one(name, sensitivity, canary, params, relation):
         params=params,
         privacy={"relation": relation},
     )
-    (worlds,) = make_worlds(spec, data, [1, 2], [canary])
+    (worlds,) = make_neighbours(spec, data, [1, 2], [canary])
     seeds = range(3000), range(3000, 6000)
-    pair = play_both(spec, (worlds.first, worlds.second), worlds.row, [1, 2], seeds)
-    first, second = of_trajectory(pair, spec.method.sampling)
+    pair = run_pair(spec, (worlds.first, worlds.second), worlds.row, [1, 2], seeds)
+    first, second = trajectory_scores(pair, spec.method.sampling)
     assert first.std() > 0.1
     for ratio in (np.exp(-first), np.exp(second)):
         error = ratio.std() / np.sqrt(len(ratio))

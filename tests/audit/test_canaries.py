@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from admmbench.audit.neighbours import make_neighbours
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import make_worlds
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 
@@ -12,7 +12,7 @@ NAMES = ["worst", "extreme", "natural"]
 
 
 def worlds_of(data, spec):
-    return {each.canary: each for each in make_worlds(spec, data, [1, 2], NAMES)}
+    return {each.canary: each for each in make_neighbours(spec, data, [1, 2], NAMES)}
 
 
 @pytest.mark.parametrize("relation", ["zero_out", "replace"])

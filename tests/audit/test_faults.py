@@ -767,9 +767,9 @@ def test_rounds_are_chosen_from_the_whole_run_and_said():
     others = {short_audit("dpsgd", rounds=40, seeds=[k]).chosen for k in range(3)}
     assert len(others) > 1
     long = make_spec("dpsgd", rounds=1000)
-    assert len(set(auditor.chosen(long, 100))) == 100
-    assert {1, 1000} <= set(auditor.chosen(long, 100))
-    assert auditor.chosen(long, 1) == (1,)
+    assert len(set(auditor.choose_rounds(long, 100))) == 100
+    assert {1, 1000} <= set(auditor.choose_rounds(long, 100))
+    assert auditor.choose_rounds(long, 1) == (1,)
 
 
 def test_what_an_attack_can_show_is_said_beside_what_it_shows():

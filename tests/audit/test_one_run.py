@@ -192,6 +192,6 @@ def test_agents_of_few_records_have_few_canaries():
     canaries = one_run.Canaries(spec, data, 12)
     assert np.bincount(canaries.observers).tolist() == [5, 3, 4]
     assert canaries.turns.max() == 4
-    everybody = canaries.world(np.ones(12, bool)).data.X_train
+    everybody = canaries.data_with(np.ones(12, bool)).data.X_train
     assert (everybody[canaries.rows] != 0).any(axis=1).all()
-    assert not canaries.world(np.zeros(12, bool)).data.X_train[canaries.rows].any()
+    assert not canaries.data_with(np.zeros(12, bool)).data.X_train[canaries.rows].any()

@@ -6,7 +6,7 @@ from threading import Barrier
 import numpy as np
 
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 
 LONG = AuditSettings(rounds=9, repeats=96, canaries=["worst", "natural"])
@@ -15,7 +15,7 @@ LONG = AuditSettings(rounds=9, repeats=96, canaries=["worst", "natural"])
 def found(name):
     """Final model of each of some runs, one after another."""
     spec = make_spec(name, epsilon=float("inf"), seeds=3)
-    return np.array([play(spec, THREE, 9).state.w for _ in range(8)])
+    return np.array([run_without_engine(spec, THREE, 9).state.w for _ in range(8)])
 
 
 WORK = {

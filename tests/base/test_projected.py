@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.problems.feasible import Feasible
 from admmbench.spec.run import RunSpec
 from tests.algorithms.records import in_unit_ball
@@ -62,7 +62,7 @@ def test_models_are_in_the_set_after_each_round(W):
             dtype="float64",
         )
         for t in (1, 2, 3):
-            state = play(spec, data, t).state
+            state = run_without_engine(spec, data, t).state
             for models in (state.z, state.iterates):
                 assert of.project(models) == pytest.approx(models, abs=1e-12)
         assert np.abs(state.z).max() > 0.001

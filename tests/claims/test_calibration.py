@@ -17,8 +17,9 @@ import pytest
 import xarray as xr
 from pydantic import TypeAdapter
 
-from admmbench.claims.claims import Evidence, Piece
+from admmbench.claims.evidence import Evidence
 from admmbench.claims.judge import regions_of
+from admmbench.claims.kinds import Piece
 from admmbench.claims.runs import Contrast, Quantity, Runs
 from admmbench.inference.contrasts import Decision, decide
 from admmbench.inference.intervals import Difference, Estimate, normal_minimum

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from admmbench.base.outcomes import Outcome
-from admmbench.claims import claims
+from admmbench.claims import claims, kinds
 from admmbench.claims.judge import Loss, Missing, evaluate
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Quantity, Runs
@@ -881,7 +881,7 @@ def pieces(*files):
 def test_every_cell_of_he2023_is_a_claim():
     expected, found = dict(of_he2023()), {}
     for claim, piece in pieces(CLAIMS / "he2023.yaml"):
-        if isinstance(piece, claims.Value) and not claim.id.endswith("threshold"):
+        if isinstance(piece, kinds.Value) and not claim.id.endswith("threshold"):
             n = piece.algorithm.partition("n = ")[2].partition(",")[0]
             central = piece.algorithm.startswith("cProx-AL")
             found[piece.experiment, n, central, piece.metric] = piece.published
@@ -891,16 +891,16 @@ def test_every_cell_of_he2023_is_a_claim():
 def test_every_printed_number_is_a_claim():
     found: dict[str, set[float]] = {}
     for _, piece in pieces(*CLAIMS.glob("[!h]*.yaml"), *CLAIMS.glob("hu*.yaml")):
-        if isinstance(piece, claims.Value):
+        if isinstance(piece, kinds.Value):
             found.setdefault(piece.experiment, set()).add(piece.published)
     assert found == PUBLISHED
 
 
 def test_tolerances_have_room_for_the_rounding_of_what_is_printed():
     """Zeros at the end of a number are lost, so the digits of a column are the most that one of its numbers has."""
-    columns: dict[tuple[str, str], list[claims.Value]] = {}
+    columns: dict[tuple[str, str], list[kinds.Value]] = {}
     for claim, piece in pieces(*CLAIMS.glob("*.yaml")):
-        if isinstance(piece, claims.Value) and piece.published:
+        if isinstance(piece, kinds.Value) and piece.published:
             columns.setdefault((claim.paper, piece.metric), []).append(piece)
     for column in columns.values():
         digits = min(Decimal(str(claim.published)).as_tuple().exponent for claim in column)
@@ -911,13 +911,13 @@ def test_the_statements_of_the_papers_are_claims():
     loaded = {claim.id: piece for claim, piece in pieces(*CLAIMS.glob("*.yaml"))}
     for data in ("mnist", "femnist"):
         order = loaded[f"ryu2022-{data}-order"]
-        assert isinstance(order, claims.Order)
+        assert isinstance(order, kinds.Order)
         assert order.labels == [["ObjPM"], ["ObjP"], ["OutP"]]
         noise = loaded[f"ryu2022-{data}-noise-order"]
-        assert isinstance(noise, claims.Order)
+        assert isinstance(noise, kinds.Order)
         assert noise.labels == [["OutP"], ["ObjP", "ObjPM"]]
         close = loaded[f"ryu2022-{data}-close-to-non-private"]
-        assert isinstance(close, claims.Close)
+        assert isinstance(close, kinds.Close)
         assert (close.algorithm, close.epsilon, close.others) == ("ObjPM", 1, ["ObjP", "OutP"])
     assert loaded["ryu2021-remark3-consensus"].metric == "consensus_violation"
     assert all(piece.requires for piece in loaded.values())

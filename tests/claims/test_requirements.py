@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from admmbench.base.outcomes import Outcome
-from admmbench.claims import claims
+from admmbench.claims import claims, kinds
 from admmbench.claims.judge import Missing, evaluate
 from admmbench.claims.requirements import Shortfall
 from admmbench.results import reference
@@ -307,9 +307,9 @@ def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(ke
         assert rejudged(cut, claim) == "undecided", claim.id
         if verdict.verdict == "contradicted":
             continue
-        if isinstance(piece, claims.Order) and not piece.somewhere:
+        if isinstance(piece, kinds.Order) and not piece.somewhere:
             assert rejudged(results, claim, labels=piece.labels[::-1]) == "contradicted", claim.id
-        if isinstance(piece, claims.Value):
+        if isinstance(piece, kinds.Value):
             # The estimate lies within the margin, and the margin may hold the sampling error of the paper's mean.
             ours = results[piece.experiment]
             spread = 0.0

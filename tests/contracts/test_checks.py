@@ -7,8 +7,8 @@ import re
 import pytest
 
 from admmbench.contracts import of
-from admmbench.contracts.datasets import of_dataset
-from admmbench.contracts.methods import of_method
+from admmbench.contracts.datasets import dataset_checks
+from admmbench.contracts.methods import method_checks
 
 pytestmark = pytest.mark.slow
 
@@ -231,7 +231,7 @@ def fails(checks, name):
 def test_a_broken_method_is_caught(tmp_path, name, body, message):
     header = METHOD.replace("@parameters\n", "") if name.startswith("is a frozen") else METHOD
     path = plug_in(tmp_path, header, body, name)
-    found = fails(of_method(str(path)), name)
+    found = fails(method_checks(str(path)), name)
     assert re.search(message, found), found
 
 
@@ -249,14 +249,14 @@ def test_a_broken_method_is_caught(tmp_path, name, body, message):
 def test_words_that_nothing_would_act_on_are_refused(tmp_path, body, message):
     path = plug_in(tmp_path, METHOD, body, "typo")
     with pytest.raises(ValueError, match=message):
-        list(of_method(str(path)))
+        list(method_checks(str(path)))
 
 
 @pytest.mark.parametrize("divisor", ["all", "own"])
 def test_a_divisor_of_its_own_has_no_effect_and_is_said(tmp_path, divisor):
     path = plug_in(tmp_path, METHOD, f"mean_over = '{divisor}'", divisor)
     with pytest.warns(FutureWarning, match="Broken.mean_over has no effect.*leave it out"):
-        checks = list(of_method(str(path)))
+        checks = list(method_checks(str(path)))
     (check,) = (each for each in checks if each.name.startswith("approaches"))
     check.run()
 
@@ -278,7 +278,7 @@ def test_draws_of_its_own_are_caught(tmp_path, name, message):
     """Though a run would compute one seed for all."""
     drawn = UPDATE.format("z + np.random.default_rng(sub.t).normal(size=z.shape)")
     path = plug_in(tmp_path, METHOD, f"release = None\n{NOISE.format('0.0')}\n{drawn}", name)
-    assert message in fails(of_method(str(path)), name)
+    assert message in fails(method_checks(str(path)), name)
 
 
 def test_rounding_by_the_place_in_the_batch_is_no_draw(tmp_path):
@@ -289,7 +289,7 @@ def test_rounding_by_the_place_in_the_batch_is_no_draw(tmp_path):
         body = f"release = None\n{NOISE.format('0.0')}\n{rounded}"
         path = plug_in(tmp_path, METHOD, body, f"rounded {size}")
         with pytest.raises(AssertionError) if faulty else contextlib.nullcontext():
-            run(of_method(str(path)), name)
+            run(method_checks(str(path)), name)
 
 
 SUMS = """
@@ -340,35 +340,37 @@ def test_every_unit_and_participation_is_attacked(tmp_path, fault, message):
         f"{SUMS}        {fault}\n"
         "        return DPSGD.noisy_mean(self, value, sensitivity, federation, **more)\n"
     )
-    found = fails(of_method(str(path)), "attacks find nothing")
+    found = fails(method_checks(str(path)), "attacks find nothing")
     assert re.search("with privacy: " + message, found), found
 
 
 def test_a_check_that_goes_on_from_a_checkpoint_says_nothing_of_it(caplog):
-    run(of_method("outp"), "going on from a checkpoint changes no bit (paper)")
+    run(method_checks("outp"), "going on from a checkpoint changes no bit (paper)")
     assert not caplog.records
 
 
 def test_every_check_of_methods_is_broken_here():
     from admmbench.scaffold import method
 
-    assert {check.name for check in of_method(method.__file__)} == {name for name, *_ in METHODS}
+    assert {check.name for check in method_checks(method.__file__)} == {
+        name for name, *_ in METHODS
+    }
 
 
 def test_other_records_may_have_no_solution_but_not_all_of_them(tmp_path):
     """On the last of the four all features are as large as the largest; on the others they are at most half of it."""
     name = "worst case noise knows nothing of the records"
     body = RAISES_IF.format("np.ptp(sub.parts._X) == 0")
-    run(of_method(str(plug_in(tmp_path, METHOD, body, "one"))), name)
+    run(method_checks(str(plug_in(tmp_path, METHOD, body, "one"))), name)
     body = RAISES_IF.format("np.ptp(sub.parts._X) == 0 or sub.parts._X.max() < 0.6")
     path = plug_in(tmp_path, METHOD, body, "all")
-    assert "an error on all data with other records" in fails(of_method(str(path)), name)
+    assert "an error on all data with other records" in fails(method_checks(str(path)), name)
 
 
 def test_gaussian_noise_with_an_l1_sensitivity_is_refused(tmp_path):
     body = NOISE.format("sub.noise.gaussian(Sensitivity(l1=gradient.sensitivity.l1))")
     path = plug_in(tmp_path, METHOD, body, "wrong norm")
-    found = fails(of_method(str(path)), "works for every problem that it does not refuse")
+    found = fails(method_checks(str(path)), "works for every problem that it does not refuse")
     assert "Gaussian noise takes its scale from the l2 sensitivity" in found
 
 
@@ -432,7 +434,9 @@ DATASETS = [
 @pytest.mark.parametrize("text", ["unknown", "PCG64, seed 0", "sha256:", "0" * 64, "md5:00"])
 def test_text_that_is_no_checksum_is_refused(tmp_path, text):
     body = DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}")
-    found = fails(of_dataset(str(plug_in(tmp_path, DATASET, body, "text"))), "facts are complete")
+    found = fails(
+        dataset_checks(str(plug_in(tmp_path, DATASET, body, "text"))), "facts are complete"
+    )
     assert f"checksums: {text!r} of 'a.csv' is no checksum" in found
 
 
@@ -443,7 +447,7 @@ def test_a_checksum_of_a_file_beside_the_plug_in_is_that_of_the_file(tmp_path):
 
     def plug(text):
         body = DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}")
-        return of_dataset(str(plug_in(tmp_path, DATASET, body, "beside")))
+        return dataset_checks(str(plug_in(tmp_path, DATASET, body, "beside")))
 
     next(plug(own)).run()
     found = fails(plug("sha256:" + "0" * 64), "facts are complete")
@@ -453,17 +457,19 @@ def test_a_checksum_of_a_file_beside_the_plug_in_is_that_of_the_file(tmp_path):
 
 @pytest.mark.parametrize(("name", "body", "message"), DATASETS)
 def test_a_broken_data_set_is_caught(tmp_path, name, body, message):
-    found = fails(of_dataset(str(plug_in(tmp_path, DATASET, body, name))), name)
+    found = fails(dataset_checks(str(plug_in(tmp_path, DATASET, body, name))), name)
     assert found.startswith("AssertionError")
     assert re.search(message, found), found
 
 
 def test_every_check_of_data_sets_is_broken_here():
-    assert {check.name for check in of_dataset("digits")} == {name for name, *_ in DATASETS}
+    assert {check.name for check in dataset_checks("digits")} == {name for name, *_ in DATASETS}
 
 
 def test_a_name_or_file_finds_its_checks(tmp_path):
-    assert [check.name for check in of("digits")] == [check.name for check in of_dataset("digits")]
+    assert [check.name for check in of("digits")] == [
+        check.name for check in dataset_checks("digits")
+    ]
     with pytest.raises(ValueError, match="did you mean 'objp'"):
         list(of("obpj"))
     path = tmp_path / "empty.py"

@@ -2,14 +2,14 @@
 
 import pytest
 
-from admmbench.contracts.datasets import of_dataset
+from admmbench.contracts.datasets import dataset_checks
 from admmbench.datasets import describe, list_datasets
 
 CHECKS = [
     pytest.param(check, id=f"{name}: {check.name}")
     for name in list_datasets()
     if name != "table" and not describe(name).files
-    for check in of_dataset(name)
+    for check in dataset_checks(name)
 ]
 
 

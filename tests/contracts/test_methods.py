@@ -3,14 +3,14 @@
 import pytest
 
 from admmbench import list_algorithms
-from admmbench.contracts.methods import of_method
+from admmbench.contracts.methods import method_checks
 
 pytestmark = pytest.mark.slow
 
 CHECKS = [
     pytest.param(check, id=f"{name}: {check.name}")
     for name in list_algorithms()
-    for check in of_method(name)
+    for check in method_checks(name)
 ]
 
 

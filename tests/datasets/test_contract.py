@@ -4,7 +4,7 @@ import numpy as np
 import pooch
 import pytest
 
-from admmbench.contracts.datasets import of_dataset
+from admmbench.contracts.datasets import dataset_checks
 from admmbench.datasets import (
     DatasetError,
     describe,
@@ -37,7 +37,7 @@ def mirror(name, real_mirror, monkeypatch):
 )
 def test_keeps_its_contract(name, mirror):
     """What `tests/contracts` does for those that need no download."""
-    for check in of_dataset(SPECS.get(name, name)):
+    for check in dataset_checks(SPECS.get(name, name)):
         check.run()
 
 

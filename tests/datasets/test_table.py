@@ -22,7 +22,7 @@ from sklearn.linear_model import LinearRegression
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
 from admmbench.cli.results import ended
-from admmbench.contracts.datasets import of_dataset
+from admmbench.contracts.datasets import dataset_checks
 from admmbench.datasets import (
     DatasetError,
     _table_columns,
@@ -100,7 +100,7 @@ STATED: dict[str, dict] = {
 
 
 def test_a_table_keeps_the_contracts_of_data_sets(table):
-    for check in of_dataset(table):
+    for check in dataset_checks(table):
         check.run()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.audit.solutions import OnTape
+from admmbench.audit.solutions import RecordingStrategy
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.context import Context
 from admmbench.engine.devices import chosen
@@ -128,4 +128,4 @@ def test_a_simulated_gpu_agrees_with_a_processor():
 
 def test_a_strategy_that_a_device_would_not_obey_is_refused():
     with pytest.raises(ValueError, match="device: cuda computes local updates in a way of its own"):
-        Context(device="cuda", strategy=OnTape())
+        Context(device="cuda", strategy=RecordingStrategy())

@@ -160,7 +160,7 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
         words = {label.split()[0]: "objp" for label in kin}
         errors = {label: {1.0: 0.2 + 0.01 * k, 2.0: 0.1} for k, label in enumerate(kin)}
         results = totals(build(errors, name=name, sensitivity="global", methods=words))
-        for field, values in zip(look.Kin._fields, zip(*kin.values(), strict=True), strict=True):
+        for field, values in zip(look.Traits._fields, zip(*kin.values(), strict=True), strict=True):
             results = results.assign_coords({field: ("algorithm", [*values])})
         own = {label: study.looks[label] for label in kin}
         stored = json.loads(study.definition(name, config.FIGURES))["looks"]

@@ -420,7 +420,7 @@ def test_labels_are_as_they_were_written(kind, figure, tmp_path):
     ],
 )
 def test_groups_are_named_by_the_words_that_their_labels_begin_with(groups, names):
-    assert tradeoff.common(groups) == names
+    assert tradeoff.group_names(groups) == names
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from admmbench.figures import look
-from admmbench.figures.look import Kin
+from admmbench.figures.look import Traits
 
 OBJP, OUTP = "objective perturbation", "output perturbation"
 
 
 def contender(method, family=""):
-    return Kin(method, family, "contender")
+    return Traits(method, family, "contender")
 
 
 def test_a_label_has_one_look_in_all_experiments_of_a_study():

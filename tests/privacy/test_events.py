@@ -14,7 +14,7 @@ from scipy import integrate, optimize
 
 import admmbench.api
 from admmbench import simulate
-from admmbench.contracts.methods import of_method
+from admmbench.contracts.methods import method_checks
 from admmbench.plugins import load_file
 from admmbench.privacy import (
     ORDERS,
@@ -168,7 +168,7 @@ def test_a_kind_from_outside_comes_back_from_a_checkpoint(silent):
     ["going on from a checkpoint", "the noise matches release", "the noise matches cost"],
 )
 def test_a_method_with_a_kind_from_outside_keeps_the_contract(plug_in, check):
-    found = [each for each in of_method(str(plug_in)) if check in each.name]
+    found = [each for each in method_checks(str(plug_in)) if check in each.name]
     assert found
     for each in found:
         each.run()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from admmbench.audit.worlds import World, play
+from admmbench.audit.runs import RunData, run_rounds
 from admmbench.base import exact
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.engine.rounds import AlgorithmError
@@ -98,13 +98,13 @@ def test_no_record_moves_a_release_further_than_the_ledger_says(
             for data in neighbours(rng, loss, relation, domain)
         )
         try:
-            run = play(first, World(first.dataset), [1, 2])
-            again = play(second, World(second.dataset), [1, 2], run)
+            run = run_rounds(first, RunData(first.dataset), [1, 2])
+            again = run_rounds(second, RunData(second.dataset), [1, 2], run)
         except (
             AlgorithmError
         ):  # of a subproblem that is not solved, or too near its rounding errors
             continue
-        for tapes in zip(run.tapes, again.tapes, strict=True):
+        for tapes in zip(run.transcripts, again.transcripts, strict=True):
             for one, two in zip(*tapes, strict=True):
                 found += shift(one, two)
     assert len(found) >= 40

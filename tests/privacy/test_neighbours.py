@@ -12,8 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from admmbench.algorithms import list_algorithms, resolve
-from admmbench.audit.levels import of_shifts
-from admmbench.audit.worlds import Run, World
+from admmbench.audit.levels import compare_shifts
+from admmbench.audit.runs import Run, RunData
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.privacy import epsilon_total
 from admmbench.spec.guarantees import ledger
@@ -105,14 +105,14 @@ def neighbours(rng, loss, privacy):
     """Draw two worlds, and for each the rows that only it has."""
     sizes, own = drawn_sizes(rng)
     X, y = drawn_records(rng, loss, sizes.sum())
-    first = World(shared_out(loss, sizes, X, y))
+    first = RunData(shared_out(loss, sizes, X, y))
     start, blank = sizes[:own].sum(), privacy["relation"] == "zero_out"
     if "unit" not in privacy:
         row = start + rng.integers(sizes[own])
         (other,), (target,) = drawn_records(rng, loss, 1)
         X, y = X.copy(), y.copy()
         X[row], y[row] = (0, y[row]) if blank else (other, target)
-        return (first, row), (World(shared_out(loss, sizes, X, y)), row)
+        return (first, row), (RunData(shared_out(loss, sizes, X, y)), row)
     rows = np.arange(start, start + sizes[own])
     if blank:
         return (first, rows), (first._replace(absent=own), rows)
@@ -124,7 +124,7 @@ def neighbours(rng, loss, privacy):
         for old, new in zip(kept, others, strict=True)
     )
     own_rows = np.arange(start, start + sizes[own])
-    return (first, rows), (World(shared_out(loss, sizes, X, y)), own_rows)
+    return (first, rows), (RunData(shared_out(loss, sizes, X, y)), own_rows)
 
 
 def drawn_problem(rng, name, average):
@@ -163,7 +163,7 @@ def farthest(spec, worlds):
         assert not run.uncovered
         runs.append(run)
     first, second = runs
-    found = of_shifts(first, second, "drawn")
+    found = compare_shifts(first, second, "drawn")
     settings = spec.model_dump(exclude={"dataset"})
     assert found.passed, f"{found.sentence} {settings}"
     federation = first.federation

@@ -11,8 +11,8 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 
+from admmbench.audit.runs import Run, RunData
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import Run, World
 from admmbench.privacy import Draw, Noise, Sampler, gaussian_multiplier
 from admmbench.spec.guarantees import guarantee
 from tests.audit.runs import TWO, failed, make_spec, short_audit
@@ -33,9 +33,9 @@ def make(name, **changes):
 @pytest.mark.parametrize("name", SHARED)
 def test_the_noise_of_a_sum_is_the_same_whatever_the_number_that_takes_part(name):
     """No agent takes part in two fifths of the rounds of four agents; all of them in few."""
-    run = Run(make(name, seeds=600), World(TWO))
+    run = Run(make(name, seeds=600), RunData(TWO))
     run.round(1)
-    ((release,), *_) = run.tapes
+    ((release,), *_) = run.transcripts
     value = release.value.reshape(600, -1)
     noise = release.added.reshape(600, -1) / release.scale.reshape(600, 1)
     present = np.concatenate([b.sampler.coins(1, Q) for b in run.federation.blocks])[:, :, 0, 0]
@@ -56,7 +56,7 @@ def test_the_noise_of_a_sum_is_the_same_whatever_the_number_that_takes_part(name
 def test_totals_are_those_of_an_independent_accountant(name, relation, theirs):
     """The ledger composes a Poisson sample of agents, one of which sends something else in the neighbour."""
     spec = make(name, rounds=5, privacy={**COINS, "relation": relation})
-    run = Run(spec, World(TWO))
+    run = Run(spec, RunData(TWO))
     for t in range(1, 6):
         run.round(t)
     (total,) = {ledger.epsilon(1e-3) for ledger in run.federation.ledgers}
@@ -108,9 +108,9 @@ def test_noise_of_those_alone_who_take_part_is_found(monkeypatch):
 def test_a_cohort_has_the_stated_size_and_its_sum_the_stated_noise(name):
     """Two of four agents take part, each pair of them as often as any other, and others in each round."""
     spec = make(name, seeds=600, privacy=COHORT)
-    run = Run(spec, World(TWO))
+    run = Run(spec, RunData(TWO))
     run.round(1)
-    ((release,), *_) = run.tapes
+    ((release,), *_) = run.transcripts
     noise = release.added.reshape(-1) / np.repeat(release.scale, release.added.shape[-1])
     assert noise.var() == pytest.approx(1, abs=5 * math.sqrt(2 / noise.size))
     first, second = (run.federation.active(t)[:, :, 0, 0] for t in (1, 2))
@@ -121,11 +121,11 @@ def test_a_cohort_has_the_stated_size_and_its_sum_the_stated_noise(name):
     assert (first & second).sum() == pytest.approx(600, abs=90)
     # The sum is that of the messages of those who take part, over the number of all agents.
     alone = [
-        Run(make(name, seeds=600, privacy=COHORT, epsilon=1e9), World(TWO, p)) for p in (None, 0)
+        Run(make(name, seeds=600, privacy=COHORT, epsilon=1e9), RunData(TWO, p)) for p in (None, 0)
     ]
     for each in alone:
         each.round(1)
-    values = [each.tapes[0][0].value.reshape(600, -1) for each in alone]
+    values = [each.transcripts[0][0].value.reshape(600, -1) for each in alone]
     assert ((values[0] != values[1]).any(axis=1) == first[0]).all()
 
 
@@ -133,7 +133,7 @@ def test_a_cohort_has_the_stated_size_and_its_sum_the_stated_noise(name):
 def test_totals_of_cohorts_are_those_of_an_independent_accountant(name):
     """Mixtures on both sides, each as far from the rest as neighbours may be; and near that by Renyi divergences."""
     spec = make(name, rounds=5, privacy=COHORT)
-    run = Run(spec, World(TWO))
+    run = Run(spec, RunData(TWO))
     for t in range(1, 6):
         run.round(t)
     (total,) = {ledger.epsilon(1e-3) for ledger in run.federation.ledgers}

@@ -9,8 +9,8 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 
 from admmbench import simulate
+from admmbench.audit.runs import Run, RunData, aligned_values
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import Run, World, side_by_side
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
@@ -81,17 +81,21 @@ def test_no_agent_moves_a_message_further_than_stated(name, relation, trust):
     rng, farthest = np.random.default_rng(1), 0.0
     bound = MOST[name] * (1 if relation == "zero_out" else 2) / (5 if trust == "secure_sum" else 1)
     for _ in range(4):
-        first, second = World(with_agent(rng)), World(with_agent(rng))
+        first, second = RunData(with_agent(rng)), RunData(with_agent(rng))
         if relation == "zero_out":
             second = first._replace(absent=AGENT)
         runs = [
-            Run(make(name, relation, trust, dataset=world.data), world, louder=4.0 ** np.arange(6))
+            Run(
+                make(name, relation, trust, dataset=world.data),
+                world,
+                noise_factors=4.0 ** np.arange(6),
+            )
             for world in (first, second)
         ]
         for t in range(1, 5):
             runs[0].round(t)
             runs[1].round(t, runs[0])
-        for ours, theirs in side_by_side(*runs):
+        for ours, theirs in aligned_values(*runs):
             apart = np.linalg.norm(ours.value - theirs.value, axis=(2, 3))
             farthest = max(farthest, apart.max() / bound)
             for (told,), scale, moved in zip(ours.entered, ours.scale, apart, strict=True):
@@ -105,10 +109,10 @@ def test_no_agent_moves_a_message_further_than_stated(name, relation, trust):
 @pytest.mark.parametrize("name", MOST)
 def test_an_absent_agent_sends_noise_alone(name):
     data = with_agent(np.random.default_rng(2))
-    run = Run(make(name, dataset=data), World(data, absent=AGENT))
+    run = Run(make(name, dataset=data), RunData(data, absent=AGENT))
     for t in range(1, 4):
         run.round(t)
-    values = np.concatenate([tape[-1].value for tape in run.tapes])
+    values = np.concatenate([tape[-1].value for tape in run.transcripts])
     assert not values[AGENT].any()
     assert values[:4].any(axis=(1, 2, 3)).all()
 

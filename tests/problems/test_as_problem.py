@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admmbench import scaffold
-from admmbench.contracts.losses import of_loss
+from admmbench.contracts.losses import loss_checks
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.losses import as_loss
@@ -165,7 +165,7 @@ def test_a_loss_is_one_file(tmp_path):
     """A plug-in needs value, slope, curvature and their suprema; all checks hold for it."""
     path = tmp_path / "log_cosh.py"
     path.write_text(PLUGIN)
-    for check in of_loss(str(path)):
+    for check in loss_checks(str(path)):
         check.run()
     problem = as_problem({"loss": str(path), "strength": 0.1}, "rows")
     assert problem.describe()["loss"] == str(path)
@@ -192,7 +192,7 @@ def test_checks_find_a_wrong_loss(tmp_path, right, wrong):
     assert right in PLUGIN
     path.write_text(PLUGIN.replace(right, wrong))
     faults = []
-    for check in of_loss(str(path)):
+    for check in loss_checks(str(path)):
         try:
             check.run()
         except AssertionError as error:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from admmbench.contracts.losses import of_loss
+from admmbench.contracts.losses import loss_checks
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
 from tests.problems.losses import HUBERS, LOSSES, label
@@ -21,7 +21,7 @@ from tests.problems.losses import HUBERS, LOSSES, label
     [
         pytest.param(check, id=f"{label(spec)}: {check.name}")
         for spec in LOSSES
-        for check in of_loss(spec)
+        for check in loss_checks(spec)
     ],
 )
 def test_promises_of_every_loss(check):

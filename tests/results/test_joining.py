@@ -9,8 +9,8 @@ import yaml
 
 from admmbench.cli import main
 from admmbench.results import reference
+from admmbench.results.declarations import with_declarations
 from admmbench.results.joining import join, replace
-from admmbench.results.kinship import with_kinship
 from tests.made import INF, build
 
 LABELS = ["OutP", "ObjP", "Non-private"]
@@ -19,7 +19,7 @@ ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}, "Non-priv
 
 def whole():
     """With a run that diverged: what is missing in it stays so."""
-    results = with_kinship(build(ERRORS, diverged={("OutP", 0.1): 1}))
+    results = with_declarations(build(ERRORS, diverged={("OutP", 0.1): 1}))
     ran = (results["status"] >= 0).any("seed")
     results["epsilon_total"] = results["epsilon_total"].where(ran)  # as a study has it
     return results.assign_coords(rounds=results["rounds"].where(ran, 0))

@@ -141,7 +141,7 @@ def test_a_method_that_spends_less_stays_a_rival_at_the_total_that_was_asked_for
 
 def test_what_is_left_of_lost_runs_does_not_count():
     ds = build(ERRORS, diverged={("ObjP", 0.1): 9})
-    found = statistics.unlost(ds, "test_error").sel(algorithm="ObjP")
+    found = statistics.final_if_none_failed(ds, "test_error").sel(algorithm="ObjP")
     assert found.sel(epsilon=0.1).isnull().all()
     assert found.sel(epsilon=[e for e in ds["epsilon"].values if e != 0.1]).notnull().any()
 

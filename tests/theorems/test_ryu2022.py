@@ -8,7 +8,7 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.contracts.runs import play
+from admmbench.contracts.runs import run_without_engine
 from admmbench.spec.run import RunSpec
 from admmbench.theorems.ryu2022 import THEOREMS, Constants, Facts
 from tests.algorithms.literal_ryu2022 import Literal
@@ -284,7 +284,7 @@ def test_constants_are_enclosed(W, average):
         seeds=(5,),
         dtype="float64",
     )
-    played = play(spec, data, 0)
+    played = run_without_engine(spec, data, 0)
     state, course = played.state, played.federation.observers[0].memory
     kept = (*vars(state).values(), *vars(course).values())
     copies = [each for each in kept if np.shape(each) == state.z.shape]

@@ -8,9 +8,9 @@ from admmbench.audit.settings import (
     audited_rounds,
     one_run_bytes,
     one_run_rounds,
-    tape_bytes,
+    transcript_bytes,
 )
-from admmbench.figures.base import FORMATS, SEALED
+from admmbench.figures.base import CHECKSUMMED, FORMATS
 from admmbench.datasets import open_as
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
@@ -137,7 +137,7 @@ def audit_memory(experiment, wildcards):
     """MB: both worlds in double precision, what they release, and statistics of it."""
     spec = audited(experiment, wildcards).spec
     settings = STUDY.experiments[experiment].audit
-    tape = audited_rounds(spec, spec.info, settings) * tape_bytes(spec, spec.info)
+    tape = audited_rounds(spec, spec.info, settings) * transcript_bytes(spec, spec.info)
     if settings.one_run:
         given = spec, spec.info, settings.one_run
         tape = max(tape, one_run_rounds(*given) * one_run_bytes(*given))
@@ -232,7 +232,7 @@ def checked_files():
     for name in EXPERIMENTS:
         yield from (*run_files(name), *audit_files(name))
         yield from (f"{RESULTS}/{name}/{kind}.json" for kind in ("manifest", "figures"))
-        for suffix in SEALED:
+        for suffix in CHECKSUMMED:
             yield from figure_files(name, name, suffix)
     yield from (*DATASETS, REPORT, f"{RESULTS}/report/index.html")
 

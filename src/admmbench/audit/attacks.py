@@ -1,4 +1,4 @@
-"""Levels 4 and 5: attacks that tell runs of the two worlds apart, and what they bound epsilon by from below."""
+"""Levels 4 and 5: attacks that tell runs on neighbouring data sets apart, and the lower bounds on epsilon they give."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from admmbench.audit.findings import Finding, checked
+from admmbench.audit.findings import Finding, tested_finding
 from admmbench.audit.levels import log_ratio
-from admmbench.audit.tapes import SPHERICAL, Taped
-from admmbench.audit.worlds import Pair, Played, Run, innermost
+from admmbench.audit.runs import Pair, Replays, Run, innermost_values
+from admmbench.audit.transcripts import SPHERICAL, NoisyValue
 from admmbench.base.types import Array
 from admmbench.inference.intervals import clopper_pearson
 from admmbench.privacy import Ledger
@@ -19,64 +19,67 @@ from admmbench.problems.rows import BoundRows
 
 TRAJECTORY, MODEL = "lower bound", "black box"
 ANY, ON_GRID = "attack", "attack on the grid of the noise"
-# The part of the scores that chooses the threshold.
+# One in so many scores chooses the threshold.
 _HELD_OUT = 4
-# Rates of false alarms at which curves are kept: more of them where curves are steep.
+# Rates of false alarms at which curves are stored: more of them where curves are steep.
 _ALARMS = np.linspace(0, 1, 41) ** 2
 
 Scores = tuple[Array, Array]
-"""Of runs of the first and of the second world, each of shape (S,); runs of the first should have the larger ones."""
+"""Scores of runs on the first and on the second data set, each of shape (S,); the first should be the larger ones."""
 
 
-def of_trajectory(pair: Pair, sampling: float) -> Scores:
-    """Score runs as who sees all messages does: by the log-likelihood ratio of noisy values, the best score."""
+def trajectory_scores(pair: Pair, sampling: float) -> Scores:
+    """Return the scores by an adversary who sees all messages: log-likelihood ratios, which are the best scores."""
     return log_ratio(pair.first, sampling), log_ratio(pair.second, sampling)
 
 
-def of_model(pair: Pair, row: int) -> Scores:
-    """Score runs as who sees the final global model does: by how much better it fits the first world's record."""
+def model_scores(pair: Pair, row: int) -> Scores:
+    """Return the scores by an adversary who sees the final global model: how much better it fits the first record."""
     first, second = (
-        _loss(of.run.model, pair.second.run, row) - _loss(of.run.model, pair.first.run, row)
-        for of in (pair.first, pair.second)
+        _loss(replays.run.model, pair.second.run, row)
+        - _loss(replays.run.model, pair.first.run, row)
+        for replays in (pair.first, pair.second)
     )
     return first, second
 
 
-def of_lattice(pair: Pair) -> Scores | None:
-    """Score runs as who knows the grid of noise inside a problem does; return None if there is no such noise.
+def grid_scores(pair: Pair) -> Scores | None:
+    """Return the scores by an adversary who knows the grid of noise inside a problem; None if there is no such noise.
 
-    The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
+    The noise that a solution is due to is near points of the grid on its own data set, if nothing hides it.
     """
-    if not any(part.solution for (part,) in innermost(pair.first.run)):
+    if not any(part.solution for (part,) in innermost_values(pair.first.run)):
         return None
-    return _nearer(pair.first), _nearer(pair.second)
+    return _grid_proximity(pair.first), _grid_proximity(pair.second)
 
 
-def _nearer(of: Played) -> Array:
-    """How much nearer to its grid the noise is that a run's solutions are due to in the first world, shape (S,)."""
-    found = np.zeros(of.run.federation.problem.n_seeds)
-    for own, one, other, _ in innermost(*of):
-        if own.solution:
-            found += (_on_grid(own, one) - _on_grid(own, other)).sum(axis=0)
-    return found
+def _grid_proximity(replays: Replays) -> Array:
+    """Return the alignment with the grid of the noise implied by solutions, first minus second data set, shape (S,)."""
+    proximity = np.zeros(replays.run.federation.problem.n_seeds)
+    for released, in_first, in_second, _ in innermost_values(*replays):
+        if released.solution:
+            first, second = (_grid_alignment(released, value) for value in (in_first, in_second))
+            proximity += (first - second).sum(axis=0)
+    return proximity
 
 
-def _on_grid(run: Taped, world: Taped) -> Array:
-    """How near the noise of a release is to its grid in a world, shape (B, S): 1 an entry if it is there, 0 by chance.
+def _grid_alignment(released: NoisyValue, counterpart: NoisyValue) -> Array:
+    """Return how near the noise of a release is to its grid, shape (B, S): 1 an entry on the grid, 0 by chance.
 
-    Of spherical noise only the norm is on a grid.
+    The noise is the one for the value of the release's counterpart on some data set. Of spherical noise only the norm
+    is on a grid.
     """
-    noise, grid = run.noise(world), run.grid
-    if run.law == SPHERICAL:
-        noise, grid = np.linalg.norm(noise, axis=-1, keepdims=True), grid * run.scale
+    noise, grid = released.noise(counterpart), released.grid
+    if released.law == SPHERICAL:
+        noise, grid = np.linalg.norm(noise, axis=-1, keepdims=True), grid * released.scale
     grid = grid[..., None]
     steps = np.divide(noise, grid, out=np.zeros_like(noise), where=grid > 0)
     return np.asarray(np.cos(2 * np.pi * steps).sum(axis=-1))
 
 
-def _loss(models: Array, world: Run, row: int) -> Array:
-    """Loss of a world's record under models of shape (S, K, J), shape (S,); a null record has a constant one."""
-    problem = world.federation.problem
+def _loss(models: Array, run: Run, row: int) -> Array:
+    """Return the loss of a run's record under models of shape (S, K, J), shape (S,); constant for a null record."""
+    problem = run.federation.problem
     assert isinstance(problem, BoundRows)
     return problem.loss.losses(models @ problem.X[row], problem.y[row])
 
@@ -97,20 +100,20 @@ def lower_bound(
     level, canary
         Names.
     scores
-        The attack's, of all runs.
+        Scores that the attack gives to all runs.
     delta
         Delta of the guarantee.
     confidence
-        In the bound and in the rates, together.
+        Confidence in the bound and in the rates, together.
     ledger
-        All releases of the agent who pays most.
+        All releases of the agent with the largest total ε.
     attack
-        What it is, in words.
+        The attack in words.
     """
-    first, second = (np.nan_to_num(each) for each in scores)
-    tested = _tested(first, second, delta, confidence)
-    value = float(epsilon_lower(*tested, delta, confidence))
-    rates = _both_rates(*tested, confidence)
+    first, second = (np.nan_to_num(part) for part in scores)
+    counts = _threshold_counts(first, second, delta, confidence)
+    value = float(epsilon_lower(*counts, delta, confidence))
+    rates = _rate_intervals(*counts, confidence)
     (hits, _), (_, alarms) = rates
     total, allowed = ledger.epsilon(delta), float(curve(ledger.spending()).power(alarms))
     sentence = (
@@ -121,9 +124,9 @@ def lower_bound(
     fault = None
     if not (value <= total and hits <= allowed):
         fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    found = checked(level, canary, value, total, fault, sentence)
+    finding = tested_finding(level, canary, value, total, fault, sentence)
     ends = tuple((float(low), float(high)) for low, high in rates)
-    return found.model_copy(update={"rates": ends})
+    return finding.model_copy(update={"rates": ends})
 
 
 def points(ledger: Ledger) -> tuple[tuple[float, float], ...]:
@@ -133,20 +136,22 @@ def points(ledger: Ledger) -> tuple[tuple[float, float], ...]:
 
 
 def power(runs: int, delta: float, confidence: float) -> float:
-    """Return what an attack without an error would show with so many runs in each world."""
+    """Return the bound that an attack without an error would show with so many runs on each data set."""
     return bound_of_scores(np.ones(runs), np.zeros(runs), delta, confidence)
 
 
 def bound_of_scores(first: Array, second: Array, delta: float, level: float) -> float:
-    """Bound epsilon from below by the scores of independent runs of the first and of the second world, shape (n,).
+    """Bound epsilon from below by the scores of independent runs on the first and on the second data set, shape (n,).
 
-    The attack takes runs with large scores for runs of the first world; see `epsilon_lower`.
+    The attack takes runs with large scores for runs on the first data set; see `epsilon_lower`.
     """
-    return float(epsilon_lower(*_tested(first, second, delta, level), delta, level))
+    return float(epsilon_lower(*_threshold_counts(first, second, delta, level), delta, level))
 
 
-def _tested(first: Array, second: Array, delta: float, level: float) -> tuple[int, int, int, int]:
-    """Test a threshold: hits among so many runs of the first world, and alarms among so many of the second.
+def _threshold_counts(
+    first: Array, second: Array, delta: float, level: float
+) -> tuple[int, int, int, int]:
+    """Return hits, runs on the first data set, alarms, and runs on the second data set at a threshold.
 
     The first quarter of the scores chooses the threshold, and the rest tests it: so the bound is valid.
     """
@@ -160,7 +165,7 @@ def _tested(first: Array, second: Array, delta: float, level: float) -> tuple[in
     chosen = epsilon_lower(
         counts(first[:cut], thresholds), cut, counts(second[:cut], thresholds), cut, delta, level
     )
-    # Where no threshold tells the worlds apart, the one in the middle is as good as any.
+    # Where no threshold tells the data sets apart, the one in the middle is as good as any.
     middle = np.abs(np.arange(len(thresholds)) - len(thresholds) // 2)
     best = thresholds[np.lexsort((middle, -chosen))[:1]]
     rest = first[cut:], second[cut:]
@@ -176,19 +181,19 @@ def epsilon_lower(
     delta: float,
     level: float,
 ) -> NDArray[np.float64]:
-    """Bound epsilon from below by how well an attack tells two worlds apart.
+    """Bound epsilon from below by how well an attack tells two data sets apart.
 
     Both rates lie in their Clopper-Pearson intervals with a probability of at least ``level``. An epsilon below the
-    bound contradicts all rates in these intervals, whichever of the two worlds the attack looks for.
+    bound contradicts all rates in these intervals, whichever of the two data sets the attack looks for.
 
     Parameters
     ----------
     true_positives, n_positive
-        Runs of the first world that the attack takes for such runs, of all runs of the first world.
+        Runs on the first data set that the attack takes for such runs, of all runs on the first data set.
     false_positives, n_negative
-        Runs of the second world that it takes for runs of the first, of all runs of the second world.
+        Runs on the second data set that the attack takes for runs on the first, of all runs on the second data set.
     delta
-        Of the guarantee.
+        Delta of the guarantee.
     level
         Confidence in the bound.
 
@@ -196,27 +201,27 @@ def epsilon_lower(
     -------
     The bound, in the shape of the numbers of positives; at least 0.
     """
-    (hit_low, hit_high), (alarm_low, alarm_high) = _both_rates(
+    (hit_low, hit_high), (alarm_low, alarm_high) = _rate_intervals(
         true_positives, n_positive, false_positives, n_negative, level
     )
-    found = np.zeros(np.broadcast(hit_low, alarm_low).shape)
-    # An attack that is wrong more often than right is a good one for the worlds in the other order.
+    bound = np.zeros(np.broadcast(hit_low, alarm_low).shape)
+    # An attack that is wrong more often than right is a good one for the data sets in the other order.
     for rate, other in (
         (hit_low, alarm_high),
         (1 - alarm_high, 1 - hit_low),
         (alarm_low, hit_high),
         (1 - hit_high, 1 - alarm_low),
     ):
-        found = np.maximum(found, np.log(np.maximum(rate - delta, other) / other))
-    return found
+        bound = np.maximum(bound, np.log(np.maximum(rate - delta, other) / other))
+    return bound
 
 
-def _both_rates(
+def _rate_intervals(
     hits: ArrayLike, n: int, alarms: ArrayLike, n_other: int, level: float
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Intervals of both rates, which hold together."""
-    of_each = 1 - (1 - level) / 2
+    """Return the intervals of both rates, which hold together."""
+    confidence = 1 - (1 - level) / 2
     return (
-        clopper_pearson(np.asarray(hits), n, of_each),
-        clopper_pearson(np.asarray(alarms), n_other, of_each),
+        clopper_pearson(np.asarray(hits), n, confidence),
+        clopper_pearson(np.asarray(alarms), n_other, confidence),
     )

@@ -1,4 +1,4 @@
-"""All levels, with all canaries."""
+"""The whole audit: all levels, with all canaries."""
 
 from __future__ import annotations
 
@@ -16,32 +16,23 @@ from admmbench.audit.attacks import (
     ON_GRID,
     TRAJECTORY,
     Scores,
+    grid_scores,
     lower_bound,
-    of_lattice,
-    of_model,
-    of_trajectory,
+    model_scores,
     points,
     power,
+    trajectory_scores,
 )
-from admmbench.audit.findings import Audit, Finding, not_covered, worst
+from admmbench.audit.findings import Audit, Finding, inapplicable_finding, worst_finding
+from admmbench.audit.neighbours import Neighbours, make_neighbours, other_records, unshuffled
+from admmbench.audit.runs import Pair, Run, RunData, run_pair, run_rounds
 from admmbench.audit.settings import (
     AuditSettings,
     all_rounds,
     audited_rounds,
     compared_rounds,
     one_run_rounds,
-    tape_bytes,
-)
-from admmbench.audit.worlds import (
-    Pair,
-    Run,
-    World,
-    Worlds,
-    make_worlds,
-    other_records,
-    play,
-    play_both,
-    unshuffled,
+    transcript_bytes,
 )
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset
@@ -53,15 +44,15 @@ from admmbench.spec.run import RunSpec
 
 Progress = Callable[[int, int], None]
 
-# Seeds of the run that decides what canaries look like.
-_PILOT = 8
-# Bytes that may be on tape at a time if several seeds are played together.
+# Number of seeds of the pilot run, whose models choose the canaries' targets.
+_PILOT_SEEDS = 8
+# Bytes of transcripts that may be in memory at a time if several seeds run together.
 _MOST_BYTES = 2**29
 # Factors of the noise, one for each run; powers of two, so that nothing is rounded. Solvers may fail far from the
-# start: then only the smaller ones are used.
-_LOUDER = 4.0 ** np.arange(11)
-_USED = (11, 6, 1)
-# Of a total, which is computed in floating point.
+# start: then only the smaller factors are used.
+_NOISE_FACTORS = 4.0 ** np.arange(11)
+_FACTOR_COUNTS = (11, 6, 1)
+# Relative error of a total ε, which is computed in floating point.
 _ROUNDING = 1e-6
 _CHECKED = (levels.NOISE_LAW, levels.COUPLING, levels.LIKELIHOOD)
 
@@ -74,43 +65,44 @@ def audit(
 ) -> Audit:
     """Attack a run.
 
-    The audit shares out the rows without shuffling, computes in the precision of the run, and uses seeds of its own. It
-    does the first round, the last one, and others drawn at random, one right after another; fewer than it is asked for
-    if the tape of one seed would be longer than 4 GiB. Both worlds are compared in all rounds, or in 100 of them.
+    The audit partitions the rows without shuffling, computes in the precision of the run, and uses seeds of its own. It
+    does the first round, the last one, and others drawn at random, one right after another; fewer than the settings ask
+    for if the transcript of one seed would exceed 4 GiB. Runs on neighbouring data sets are compared in all rounds, or
+    in 100 of them.
 
     Parameters
     ----------
     spec
-        What is audited.
+        Specification of the run.
     data
-        Its data set.
+        Data set of the run.
     settings
-        How much is audited.
+        Number of rounds, runs and canaries of the audit.
     progress
-        Called with the number of pieces of work done, and of all pieces.
+        Function that is called with the number of pieces of work done, and of all pieces.
 
     Returns
     -------
     Audit
-        What was found; where there is nothing to audit, a comment says why.
+        All findings; where there is nothing to audit, a comment says why.
     """
-    if comment := _nothing(spec):
+    if comment := _reason_not_to_audit(spec):
         return Audit(comment=comment)
-    rounds = chosen(spec, audited_rounds(spec, data.info, settings))
+    rounds = choose_rounds(spec, audited_rounds(spec, data.info, settings))
     with workers(1), np.errstate(over="ignore", invalid="ignore"):
         if spec.as_problem.sharing == "columns":
             return columns.attack(spec, data, settings, rounds)
-        spec, found = unshuffled(spec), Audit(delta=spec.delta)
+        spec, result = unshuffled(spec), Audit(delta=spec.delta)
         if settings.canaries:
-            found = _attack(spec, data, settings, rounds, progress)
-        if settings.one_run is None or found.comment:
-            return found
+            result = _attack(spec, data, settings, rounds, progress)
+        if settings.one_run is None or result.comment:
+            return result
         confidence = settings.confidence()
-        rounds = chosen(spec, one_run_rounds(spec, data.info, settings.one_run))
+        rounds = choose_rounds(spec, one_run_rounds(spec, data.info, settings.one_run))
         count = settings.one_run.canaries
-        finding, numbers = one_run.attack(spec, data, count, rounds, confidence, progress)
-        more = {"findings": (*found.findings, finding), "one_run": numbers}
-        return found.model_copy(update=more)
+        finding, many = one_run.attack(spec, data, count, rounds, confidence, progress)
+        update = {"findings": (*result.findings, finding), "one_run": many}
+        return result.model_copy(update=update)
 
 
 def _attack(
@@ -121,45 +113,52 @@ def _attack(
     progress: Progress | None,
 ) -> Audit:
     """Attack a method over rows; see `audit`."""
-    compared = chosen(spec, compared_rounds(spec, settings))
+    compared = choose_rounds(spec, compared_rounds(spec, settings))
     n, names = settings.repeats, settings.canaries
-    pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
-    size = min(n, max(1, int(_MOST_BYTES / (len(rounds) * tape_bytes(spec, data.info)))))
-    parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
-    every: list[Seen] = []
-    for worlds in make_worlds(pilot, data, rounds, names):
-        probed = [*probe(spec, worlds, compared), *probe_other_records(spec, worlds, rounds)]
-        every.append(seen := Seen(spec, worlds, probed))
-        for k, part in enumerate(parts, start=1):
-            seeds = part, range(n + part.start, n + part.stop)
-            pair = play_both(spec, (worlds.first, worlds.second), worlds.row, rounds, seeds)
+    pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT_SEEDS))})
+    size = min(n, max(1, int(_MOST_BYTES / (len(rounds) * transcript_bytes(spec, data.info)))))
+    batches = [range(start, min(start + size, n)) for start in range(0, n, size)]
+    all_runs: list[CanaryRuns] = []
+    for neighbours in make_neighbours(pilot, data, rounds, names):
+        probed = [
+            *probe(spec, neighbours, compared),
+            *probe_other_records(spec, neighbours, rounds),
+        ]
+        all_runs.append(canary_runs := CanaryRuns(spec, neighbours, probed))
+        for k, batch in enumerate(batches, start=1):
+            seeds = batch, range(n + batch.start, n + batch.stop)
+            pair = run_pair(
+                spec, (neighbours.first, neighbours.second), neighbours.row, rounds, seeds
+            )
             if pair.diverged:
                 return Audit(comment="The run diverges, so that there is nothing to look at.")
-            seen.look_at(pair)
+            canary_runs.add(pair)
             if progress:
-                progress((len(every) - 1) * len(parts) + k, len(names) * len(parts))
-    ledger = dearest((seen.ledger for seen in every), spec.delta)
-    attacks = 2 + any((TRAJECTORY, ON_GRID) in seen.scores for seen in every)
+                progress((len(all_runs) - 1) * len(batches) + k, len(names) * len(batches))
+    ledger = dearest((canary_runs.ledger for canary_runs in all_runs), spec.delta)
+    attacks = 2 + any((TRAJECTORY, ON_GRID) in canary_runs.scores for canary_runs in all_runs)
     confidence = settings.confidence(attacks)
-    findings = [each for seen in every for each in seen.findings(confidence, ledger)]
-    attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
+    findings = [
+        each for canary_runs in all_runs for each in canary_runs.findings(confidence, ledger)
+    ]
+    bounds = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(
         findings=tuple(findings),
         rounds=len(rounds),
         of_rounds=all_rounds(spec),
         chosen=rounds,
-        compared=len(compared) if all(seen.probed for seen in every) else 0,
+        compared=len(compared) if all(canary_runs.probed for canary_runs in all_runs) else 0,
         delta=spec.delta,
         epsilon_ledger=ledger.epsilon(spec.delta),
-        epsilon_lower=max(attacked),
+        epsilon_lower=max(bounds),
         epsilon_power=power(n, spec.delta, confidence),
-        epsilon_claimed=len(rounds) * every[0].budget,
+        epsilon_claimed=len(rounds) * all_runs[0].budget,
         curve=points(ledger),
     )
 
 
-def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
-    """Choose so many rounds of a run: the first, the last, and others that its first seed draws at random."""
+def choose_rounds(spec: RunSpec, count: int) -> tuple[int, ...]:
+    """Choose the given number of rounds: the first, the last, and others that the first seed draws at random."""
     last = all_rounds(spec)
     if count >= last:
         return tuple(range(1, last + 1))
@@ -168,45 +167,45 @@ def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
     return tuple(sorted([1, *between.tolist(), last][:count]))
 
 
-class Seen:
-    """What an audit needs of the runs with one canary.
+class CanaryRuns:
+    """Findings and scores of all runs with one canary.
 
     Parameters
     ----------
     spec
-        What is audited.
-    worlds
-        Of the canary.
+        Specification of the audited run.
+    neighbours
+        Data sets that differ in the canary.
     probed
-        What was found in all rounds.
+        Findings of the levels that look at all rounds.
 
     Attributes
     ----------
     checks
         Findings of the first three levels.
     scores
-        By the level of an attack and what it is, in words, those of all runs: on the final model, on all messages, and
-        on the grid of noise inside a problem if there is such noise.
+        Scores of all runs, by the level and the words of an attack: on the final model, on all messages, and on the
+        grid of noise inside a problem if there is such noise.
     uncovered
-        Why releases are not on tape; empty if they are.
+        Why releases are not in the transcript; empty if they are.
     ledger
-        Releases of the agent who pays most.
+        Releases of the agent with the largest total ε.
     budget
-        Of one release.
+        Budget of one release.
     """
 
-    def __init__(self, spec: RunSpec, worlds: Worlds, probed: list[Finding]) -> None:
-        self.spec, self.worlds, self.probed = spec, worlds, probed
+    def __init__(self, spec: RunSpec, neighbours: Neighbours, probed: list[Finding]) -> None:
+        self.spec, self.neighbours, self.probed = spec, neighbours, probed
         self.checks = list(probed)
         self.scores: dict[tuple[str, str], list[Scores]] = defaultdict(list)
         self.uncovered, self.ledger, self.budget = "", Ledger(), 0.0
 
-    def look_at(self, pair: Pair) -> None:
-        """Look at runs of both worlds."""
-        run, canary = pair.first.run, self.worlds.canary
+    def add(self, pair: Pair) -> None:
+        """Check and score a pair of runs on both data sets."""
+        run, canary = pair.first.run, self.neighbours.canary
         self.ledger = dearest([self.ledger, *run.federation.ledgers], self.spec.delta)
         self.budget = run.federation.privacy.epsilon
-        self.scores[MODEL, ANY].append(of_model(pair, self.worlds.row))
+        self.scores[MODEL, ANY].append(model_scores(pair, self.neighbours.row))
         if run.uncovered:
             self.uncovered = run.uncovered
             return
@@ -215,33 +214,34 @@ class Seen:
             levels.coupling(run, pair.first.second, canary),
             levels.likelihood(pair, canary),
         ]
-        self.scores[TRAJECTORY, ANY].append(of_trajectory(pair, self.spec.sampling))
-        if lattice := of_lattice(pair):
-            self.scores[TRAJECTORY, ON_GRID].append(lattice)
+        self.scores[TRAJECTORY, ANY].append(trajectory_scores(pair, self.spec.sampling))
+        if scores := grid_scores(pair):
+            self.scores[TRAJECTORY, ON_GRID].append(scores)
 
     def findings(self, confidence: float, ledger: Ledger) -> Iterator[Finding]:
-        """Return what all levels found, with this confidence in each lower bound."""
-        canary, given = self.worlds.canary, (self.spec.delta, confidence, ledger)
+        """Yield the finding of each level, with this confidence in each lower bound."""
+        canary, arguments = self.neighbours.canary, (self.spec.delta, confidence, ledger)
         for level in (*_CHECKED, TRAJECTORY, MODEL):
             if self.uncovered and level != MODEL:
-                yield not_covered(level, canary, self.uncovered)
+                yield inapplicable_finding(level, canary, self.uncovered)
             elif level in _CHECKED:
-                yield worst(each for each in self.checks if each.level == level)
+                yield worst_finding(finding for finding in self.checks if finding.level == level)
             else:
-                yield worst(
-                    lower_bound(level, canary, _joined(scores), *given, attack)
-                    for (of, attack), scores in self.scores.items()
-                    if of == level
+                yield worst_finding(
+                    lower_bound(level, canary, _concatenated(scores), *arguments, attack)
+                    for (attack_level, attack), scores in self.scores.items()
+                    if attack_level == level
                 )
 
 
-def _joined(parts: list[Scores]) -> Scores:
-    first, second = (np.concatenate(each) for each in zip(*parts, strict=True))
+def _concatenated(parts: list[Scores]) -> Scores:
+    """Return the scores of all batches of seeds."""
+    first, second = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return first, second
 
 
-def _nothing(spec: RunSpec) -> str:
-    """Why there is nothing to audit; empty if there is."""
+def _reason_not_to_audit(spec: RunSpec) -> str:
+    """Return why there is nothing to audit; empty if there is."""
     if spec.as_problem.sharing == "constrained":
         return "Audits are for problems over rows or columns."
     if spec.scheme.by_labels:
@@ -253,93 +253,108 @@ def _nothing(spec: RunSpec) -> str:
     return ""
 
 
-def probe(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> list[Finding]:
-    """Return what the levels without statistics found, the worst of all rounds; nothing if releases are not on tape.
+def probe(spec: RunSpec, neighbours: Neighbours, rounds: Sequence[int]) -> list[Finding]:
+    """Return the findings of the levels without statistics, the worst of all rounds each.
 
-    The statistical levels need many runs, so that they look at some rounds. Whether both worlds are the same with the
-    same noisy values, and how far values move, shows in a single run: so these two levels look at all rounds here.
+    The list is empty if releases are not in the transcript. The statistical levels need many runs, so that they look at
+    some rounds. Whether runs on both data sets are the same with the same noisy values, and how far values move, shows
+    in a single run: so these two levels look at all rounds here.
+
     With the noise of a run, models stay near where they began, and a record moves a value less than some record may.
-    Here the noise is louder than it should be, by other factors in other runs: predictions reach both ends, slopes
-    come as near to their suprema as floating point allows, and a sensitivity that is too small by little is seen.
+    Here the noise is larger than it should be, by other factors in other runs: predictions reach both ends, derivatives
+    of the loss come as near to their suprema as floating point allows, and a sensitivity that is too small by little is
+    seen.
 
     Parameters
     ----------
     spec
-        What is audited, unshuffled.
-    worlds
-        The worlds. They are compared under the relation of the run, and where the record contributes nothing: noise is
-        scaled by what one contribution moves.
+        Specification of the audited run, unshuffled.
+    neighbours
+        Neighbouring data sets. They are compared under the relation of the run, and where the record contributes
+        nothing: noise is scaled by the shift of one contribution.
     rounds
         Numbers of the rounds.
     """
-    relations = {"zero_out": worlds.without, spec.privacy.relation: worlds.second}
-    found = defaultdict(list)
+    relations = {"zero_out": neighbours.without, spec.privacy.relation: neighbours.second}
+    findings = defaultdict(list)
     for relation, second in relations.items():
         privacy = spec.privacy.model_copy(update={"relation": relation})
-        own = spec.model_copy(update={"privacy": privacy})
-        for finding in _as_loud_as_possible(own, worlds, second, rounds):
-            found[finding.level].append(finding)
-    return [worst(found[level]) for level in sorted(found)]
+        relation_spec = spec.model_copy(update={"privacy": privacy})
+        for finding in _compare_with_loudest_noise(relation_spec, neighbours, second, rounds):
+            findings[finding.level].append(finding)
+    return [worst_finding(findings[level]) for level in sorted(findings)]
 
 
-def probe_other_records(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> Iterator[Finding]:
-    """Give a run on data sets that have no record in common the same noisy values; nothing if they are not on tape.
+def probe_other_records(
+    spec: RunSpec, neighbours: Neighbours, rounds: Sequence[int]
+) -> Iterator[Finding]:
+    """Replay a run on data sets that have no record in common with its own, and yield the findings.
 
-    Noise hides a record in the value that it is added to. Nothing else may depend on any number of records: one alone
-    may leave the scale of noise where it is, if that is rounded. Data on which the method ends in an error are
-    passed over.
+    There are no findings if releases are not in the transcript. Noise hides a record in the value before noise. Nothing
+    else may depend on any number of records: one alone may leave the scale of noise where it is, if that is rounded.
+    Data on which the method ends in an error are passed over.
     """
     spec = spec.model_copy(update={"seeds": (0,)})
-    run, passed_over = play(spec, worlds.first, rounds), True
+    run, passed_over = run_rounds(spec, neighbours.first, rounds), True
     if run.uncovered or not np.isfinite(run.model).all():
         return
-    for data in other_records(worlds.first.data):
+    for data in other_records(neighbours.first.data):
         with suppress(AlgorithmError):
-            other = play(spec, worlds.first._replace(data=data), rounds, run)
-            yield levels.coupling(run, other, worlds.canary)
+            replay = run_rounds(spec, neighbours.first._replace(data=data), rounds, run)
+            yield levels.coupling(run, replay, neighbours.canary)
             passed_over = False
     if passed_over:
         why = "The scale of noise cannot be compared: on all data with other records the method ends in an error"
-        yield not_covered(levels.COUPLING, worlds.canary, why)
+        yield inapplicable_finding(levels.COUPLING, neighbours.canary, why)
 
 
-def _as_loud_as_possible(
-    spec: RunSpec, worlds: Worlds, second: World, rounds: Sequence[int]
+def _compare_with_loudest_noise(
+    spec: RunSpec, neighbours: Neighbours, second: RunData, rounds: Sequence[int]
 ) -> list[Finding]:
-    *larger, least = _USED
+    """Compare runs with as many factors of the noise as solvers can follow."""
+    *larger, least = _FACTOR_COUNTS
     for count in larger:
         with suppress(AlgorithmError):
-            return list(_compared(spec, worlds, second, rounds, _LOUDER[:count]))
-    return list(_compared(spec, worlds, second, rounds, _LOUDER[:least]))
+            return list(_compare_rounds(spec, neighbours, second, rounds, _NOISE_FACTORS[:count]))
+    return list(_compare_rounds(spec, neighbours, second, rounds, _NOISE_FACTORS[:least]))
 
 
-def _compared(
-    spec: RunSpec, worlds: Worlds, second: World, rounds: Sequence[int], louder: Array
+def _compare_rounds(
+    spec: RunSpec,
+    neighbours: Neighbours,
+    second: RunData,
+    rounds: Sequence[int],
+    noise_factors: Array,
 ) -> Iterator[Finding]:
-    """Findings of each round, with ledgers of its own."""
-    spec = spec.model_copy(update={"seeds": tuple(range(len(louder)))})
-    taken = worlds.row if spec.sampling < 1 else None
-    one, other = (Run(spec, world, taken, louder) for world in (worlds.first, second))
+    """Yield the findings of each round, with ledgers of its own."""
+    spec = spec.model_copy(update={"seeds": tuple(range(len(noise_factors)))})
+    taken = neighbours.row if spec.sampling < 1 else None
+    first, replay = (Run(spec, data, taken, noise_factors) for data in (neighbours.first, second))
     for t in rounds:
-        for run, again in ((one, None), (other, one)):
+        for run, replayed in ((first, None), (replay, first)):
             run.forget()
-            run.round(t, again)
-            # What it keeps outside of its state and of itself may be changed by the other run.
-            beside = reach.beside(run.method).items()
-            run.public[t] |= {name: np.array(each) for name, each in beside}
-        if one.uncovered or not np.isfinite(one.model).all():
+            run.round(t, replayed)
+            # Copies, as the other run may change what the method keeps in its classes and its module.
+            shared = reach.global_variables(run.method).items()
+            run.public[t] |= {name: np.array(value) for name, value in shared}
+        if first.uncovered or not np.isfinite(first.model).all():
             return
-        yield levels.coupling(one, other, worlds.canary)
-        yield levels.of_shifts(one, other, worlds.canary, _over_stated(spec, one, t))
+        yield levels.coupling(first, replay, neighbours.canary)
+        yield levels.compare_shifts(
+            first, replay, neighbours.canary, _understated_costs(spec, first, t)
+        )
 
 
-def _over_stated(spec: RunSpec, run: Run, t: int) -> Iterator[str]:
-    """Whether a round costs more than the method states, from which noise is solved for; or it states nothing."""
+def _understated_costs(spec: RunSpec, run: Run, t: int) -> Iterator[str]:
+    """Yield a sentence if a round costs more than the method states, or if the method states no cost.
+
+    Noise is solved for from the stated cost.
+    """
     federation, method = run.federation, spec.method
     release, stated = spec.release, Ledger()
     assert release is not None
     if cost := method.cost(t, federation.problem, federation.privacy, release):
         stated.add(cost, method.updates)
-    most, told = stated.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
-    if not told <= most * (1 + _ROUNDING) or math.isinf(most) > math.isinf(told):
-        yield f"Round {t} is stated to cost an epsilon of {most:.4g}, the ledger was told {told:.4g}."
+    most, composed = stated.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
+    if not composed <= most * (1 + _ROUNDING) or math.isinf(most) > math.isinf(composed):
+        yield f"Round {t} is stated to cost an epsilon of {most:.4g}, the ledger was told {composed:.4g}."

@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""Findings of an audit, and their table."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ Interval = tuple[float, float]
 
 
 class Finding(Strict):
-    """What one level found with one canary."""
+    """Result of one level with one canary."""
 
     level: str
     """Name of the level."""
     canary: str
     """Name of the canary."""
     passed: bool | None
-    """Whether nothing was wrong; None if the level does not apply."""
+    """Whether the level found no fault; None if the level does not apply."""
     value: float
-    """What was measured."""
+    """Measured value."""
     bound: float
-    """What the value must not exceed."""
+    """Largest admissible value."""
     sentence: str
     """The finding in words."""
     rates: tuple[Interval, Interval] | None = None
     """Intervals of an attack's rates of hits and of false alarms, which hold together; None if it has none."""
 
 
-def checked(
+def tested_finding(
     level: str, canary: str, value: float, bound: float, fault: str | None, good: str
 ) -> Finding:
-    """Make the finding of a level that looks for faults: the first one in words, or what is good if there is none."""
-    found = {"level": level, "canary": canary, "value": value, "bound": bound}
-    return Finding(**found, passed=fault is None, sentence=fault or good)
+    """Make the finding of a level that looks for faults: the first fault in words, or a good sentence without one."""
+    fields = {"level": level, "canary": canary, "value": value, "bound": bound}
+    return Finding(**fields, passed=fault is None, sentence=fault or good)
 
 
-def not_covered(level: str, canary: str, why: str) -> Finding:
+def inapplicable_finding(level: str, canary: str, why: str) -> Finding:
     """Make the finding of a level that does not apply."""
     sentence = f"{why}, so that this level does not apply."
     return Finding(level=level, canary=canary, passed=None, value=0, bound=0, sentence=sentence)
 
 
-def worst(findings: Iterable[Finding]) -> Finding:
-    """Choose the first finding that failed, else one that does not apply, else the one with the largest value.
+def worst_finding(findings: Iterable[Finding]) -> Finding:
+    """Return the first finding that failed, else one that does not apply, else the one with the largest value.
 
-    It gets the largest value of all.
+    The returned finding has the largest value of all.
     """
     every = list(findings)
     largest = max(every, key=lambda finding: finding.value)
-    verdict = min((each.passed for each in every), key=(False, None, True).index)
-    shown = next(each for each in every if each.passed is verdict) if not verdict else largest
+    verdict = min((finding.passed for finding in every), key=(False, None, True).index)
+    shown = largest if verdict else next(finding for finding in every if finding.passed is verdict)
     return shown.model_copy(update={"value": largest.value})
 
 
@@ -68,13 +68,13 @@ class ManyCanaries(Strict):
     rounds: int
     """Number of attacked rounds."""
     guesses: int
-    """Number of canaries about which there was a guess."""
+    """Number of guessed canaries."""
     right: int
     """Number of guesses that were right."""
     epsilon_ledger: float
     epsilon_lower: float
     epsilon_power: float
-    """All three as in `Audit`, of these rounds."""
+    """Total, lower bound and power as in `Audit`, of these rounds."""
 
 
 class Audit(Strict):
@@ -89,15 +89,15 @@ class Audit(Strict):
     chosen: tuple[int, ...] = ()
     """Numbers of the attacked rounds."""
     compared: int = 0
-    """Rounds in which both worlds were compared with the same noisy values: the levels coupling and likelihood."""
+    """Rounds in which runs with the same noisy values were compared: the levels coupling and likelihood."""
     delta: float = 0.0
     """Delta at which the epsilons are stated; epsilons are None if nothing was audited."""
     epsilon_ledger: float | None = None
-    """Total composed from what the ledgers were told."""
+    """Total ε composed from the ledgers' entries."""
     epsilon_lower: float | None = None
     """Largest lower bound that an attack gave; all of them hold together with the confidence asked for."""
     epsilon_power: float | None = None
-    """What an attack would show with as many runs if it made no error."""
+    """Lower bound that an attack would give with as many runs if it made no error."""
     epsilon_claimed: float | None = None
     """Rounds times the budget of one release."""
     curve: tuple[tuple[float, float], ...] = ()
@@ -110,7 +110,7 @@ class Audit(Strict):
 
     @property
     def passed(self) -> bool | None:
-        """Tell whether nothing was wrong; None if nothing was audited."""
+        """Tell whether no level found a fault; None if nothing was audited."""
         verdicts = {finding.passed for finding in self.findings}
         return False if False in verdicts else True if True in verdicts else None
 
@@ -126,65 +126,70 @@ class Audit(Strict):
 
     @property
     def complete(self) -> bool:
-        """Tell whether nothing was wrong, and every level applied."""
+        """Tell whether every level applied, and none found a fault."""
         return bool(self.findings) and all(finding.passed for finding in self.findings)
 
     @property
     def summary(self) -> str:
-        """Say the result in words."""
+        """Return the result in words."""
         if not self.findings:
             return self.comment
         tried = len(self.findings) - len(self.uncovered)
-        said = ["The one check holds" if tried == 1 else f"{tried} checks hold"]
+        sentences = ["The one check holds" if tried == 1 else f"{tried} checks hold"]
         if self.failures:
-            said = [f"{len(self.failures)} of {tried} checks fail"]
+            sentences = [f"{len(self.failures)} of {tried} checks fail"]
         if self.uncovered:
             counts = f"{len(self.uncovered)} of {len(self.findings)} do not apply"
-            said += [f"{counts}: {self.uncovered[0].sentence.rstrip('.')}"]
+            sentences += [f"{counts}: {self.uncovered[0].sentence.rstrip('.')}"]
         numbers = f" ({', '.join(map(str, self.chosen))})" if self.rounds < self.of_rounds else ""
         if self.rounds:
-            said += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
+            sentences += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
         if self.compared:
-            said += [f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"]
+            sentences += [
+                f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"
+            ]
         if self.one_run:
-            said += [f"In one run: {self.one_run.canaries} canaries, {self.one_run.rounds} rounds"]
-        return ". ".join(said) + "."
+            sentences += [
+                f"In one run: {self.one_run.canaries} canaries, {self.one_run.rounds} rounds"
+            ]
+        return ". ".join(sentences) + "."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON has it."""
+        """Return all fields as values that JSON can hold."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make an audit of what `to_dict` returned, or of a file that has a checksum besides."""
-        return cls.model_validate({name: each for name, each in values.items() if name != SEAL})
+        """Make an audit from the dictionary of `to_dict`, or from a file that has a checksum besides."""
+        return cls.model_validate({name: v for name, v in values.items() if name != SEAL})
 
 
-def table(found: Audit) -> Table:
+def table(audit: Audit) -> Table:
     """Lay out all findings for a terminal."""
     from rich.table import Table
 
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}
     rows = Table("level", "canary", "", "value", "bound")
-    for each in found.findings:
-        numbers = each.value, each.bound
-        shown = [f"{number:.3g}" if each.passed is not None else "" for number in numbers]
-        rows.add_row(each.level, each.canary, marks[each.passed], *shown)
+    for finding in audit.findings:
+        numbers = finding.value, finding.bound
+        shown = [f"{number:.3g}" if finding.passed is not None else "" for number in numbers]
+        rows.add_row(finding.level, finding.canary, marks[finding.passed], *shown)
     epsilons = [
         "–" if value is None else f"{value:.3g}"
         for value in (
-            found.epsilon_claimed,
-            found.epsilon_ledger,
-            found.epsilon_lower,
-            found.epsilon_power,
+            audit.epsilon_claimed,
+            audit.epsilon_ledger,
+            audit.epsilon_lower,
+            audit.epsilon_power,
         )
     ]
     words = "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}; an attack can show {}"
-    lines = [words.format(found.rounds, found.delta, *epsilons)] if found.rounds else []
-    if one := found.one_run:
+    lines = [words.format(audit.rounds, audit.delta, *epsilons)] if audit.rounds else []
+    if many := audit.one_run:
         lines.append(
-            f"epsilon of one run of {one.rounds} rounds at delta {found.delta:g}: composed {one.epsilon_ledger:.3g}, "
-            f"at least {one.epsilon_lower:.3g}; an attack with {one.canaries} canaries can show {one.epsilon_power:.3g}"
+            f"epsilon of one run of {many.rounds} rounds at delta {audit.delta:g}: composed {many.epsilon_ledger:.3g}, "
+            f"at least {many.epsilon_lower:.3g}; an attack with {many.canaries} canaries can show "
+            f"{many.epsilon_power:.3g}"
         )
     rows.caption = "\n".join(lines)
     return rows

@@ -1,4 +1,4 @@
-"""The first three levels: the noise is what was declared, nothing leaves without it, and no value shifts too far."""
+"""The first three levels: the noise is what was declared, nothing leaves without noise, and no value shifts too far."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from admmbench.audit.findings import Finding, checked, not_covered
-from admmbench.audit.tapes import Entry, Taped
-from admmbench.audit.worlds import Pair, Played, Run, innermost, side_by_side
+from admmbench.audit.findings import Finding, inapplicable_finding, tested_finding
+from admmbench.audit.runs import Pair, Replays, Run, aligned_values, innermost_values
+from admmbench.audit.transcripts import Entry, NoisyValue
 from admmbench.base.types import Array
 from admmbench.privacy import Approximate, Cost
 
@@ -23,13 +23,14 @@ _MOST = 100_000
 _CORRELATED = 6.0
 # Entries that agree so far are equal, but for rounding to different grids.
 _EQUAL = 2.0**-9
-_COMPARED = 16
-# Releases of which each is compared with each.
+_COMPARED_ENTRIES = 16
+# Most releases that are compared with each other.
 _MOST_COMPARED = 2000
-# Both worlds do the same with the same values, to the last bit. Of secure sums they have other terms, so that a sum of
-# the loudest noise may be rounded in another way: by this part of the largest entry for each agent.
+# Runs on neighbouring data sets do the same with the same values, to the last bit. Under secure sums they have other
+# terms, so that a sum of the loudest noise may be rounded in another way: by this part of the largest entry for each
+# agent.
 _EQUAL_SUMS = 2.0**-50
-# Of sensitivities, which are computed in floating point.
+# Relative error of sensitivities, which are computed in floating point.
 _ROUNDING = 1e-3
 _NAMES = {"laplace": "laplace", "gaussian": "norm", "spherical": "gamma"}
 # Logarithms of densities but for their sign, of the sizes of a release's entries in units of the scale.
@@ -41,29 +42,32 @@ _EXPONENTS: dict[str, Callable[[Array], Array]] = {
 
 
 def noise_law(pair: Pair, canary: str) -> Finding:
-    """Test the noise of a run of the first world."""
-    noise = {law: found for law in _NAMES if (found := _standardised(pair.first.run, law)).size}
+    """Test the noise of a run on the first data set."""
+    noise = {law: _standardised_noise(pair.first.run, law) for law in _NAMES}
+    noise = {law: entries for law, entries in noise.items() if entries.size}
     if not noise:
-        return not_covered(NOISE_LAW, canary, "No noise is added to what leaves")
+        return inapplicable_finding(NOISE_LAW, canary, "No noise is added to what leaves")
     value = max(map(_correlation, noise.values()))
     laws = " and ".join(noise)
     good = f"What is added is {laws} noise of the declared scale, and none of it is used twice."
     fault = next((fault for law in noise for fault in _faults(law, noise[law])), None)
-    return checked(NOISE_LAW, canary, value, _CORRELATED, fault, good)
+    return tested_finding(NOISE_LAW, canary, value, _CORRELATED, fault, good)
 
 
-def _standardised(run: Run, law: str) -> Array:
-    """Noise over its declared scale, of all releases with a law: shape (R, S, entries)."""
-    found = [np.zeros((0, run.federation.problem.n_seeds, 0))]
-    releases = (part for (each,) in side_by_side(run) for part in each.parts)
+def _standardised_noise(run: Run, law: str) -> Array:
+    """Return the noise over its declared scale, of all releases with a law: shape (R, S, entries)."""
+    standardised = []
+    releases = (part for (value,) in aligned_values(run) for part in value.parts)
     for part in (part for part in releases if part.law == law):
         noisy = (part.scale > 0).all(axis=1)
         if noisy.any():
-            found.append(part.added[noisy] / part.scale[noisy][..., None])
-    return np.concatenate(found[1:] or found)
+            standardised.append(part.added[noisy] / part.scale[noisy][..., None])
+    empty = np.zeros((0, run.federation.problem.n_seeds, 0))
+    return np.concatenate(standardised or [empty])
 
 
 def _faults(law: str, noise: Array) -> Iterator[str]:
+    """Yield sentences on noise that has another law or scale than declared, is used twice, or is correlated."""
     from scipy.stats import kstest
 
     if pairs := _equal_pairs(noise):
@@ -83,16 +87,16 @@ def _faults(law: str, noise: Array) -> Iterator[str]:
 
 
 def _equal_pairs(noise: Array) -> int:
-    """Pairs of releases, of whatever round, agent and seed, whose noise is the same."""
+    """Count the pairs of releases, of any round, agent and seed, whose noise is the same."""
     from scipy.spatial import cKDTree
 
-    vectors = noise.reshape(-1, noise.shape[-1])[:, :_COMPARED]
+    vectors = noise.reshape(-1, noise.shape[-1])[:, :_COMPARED_ENTRIES]
     tree = cKDTree(vectors)
     return (int(tree.count_neighbors(tree, _EQUAL, p=np.inf)) - len(vectors)) // 2
 
 
 def _correlation(noise: Array) -> float:
-    """Largest normalised inner product of two releases, or of two seeds, in standard deviations."""
+    """Return the largest normalised inner product of two releases, or of two seeds, in standard deviations."""
     largest = 0.0
     for vectors in (noise, noise.swapaxes(0, 1)):
         some = vectors[:: -(-len(vectors) // _MOST_COMPARED)]
@@ -105,19 +109,19 @@ def _correlation(noise: Array) -> float:
 
 
 def coupling(first: Run, second: Run, canary: str) -> Finding:
-    """Compare a run of the first world with the second world that has its noisy values."""
+    """Compare a run on the first data set with its replay on the second one."""
     federation = first.federation
     most = _EQUAL_SUMS * federation.problem.n_agents if federation.privacy.summed else 0.0
-    differences = [*_noises(first, second), *_differences(first, second)]
+    differences = [*_noise_differences(first, second), *_differences(first, second)]
     value = float(np.max([size for size, _ in differences], initial=0))
     # The first in time is the cause of the others.
     fault = next((sentence for size, sentence in differences if not size <= most), None)
     good = "With the same noisy values, both worlds send, keep and measure the same."
-    return checked(COUPLING, canary, value, most, fault, good)
+    return tested_finding(COUPLING, canary, value, most, fault, good)
 
 
 def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """How far what is public differs, in the order of rounds, and that in words."""
+    """Yield how far public arrays differ, in the order of rounds, each with a sentence."""
     n_seeds = first.federation.problem.n_seeds
     for t, ours in first.public.items():
         theirs = second.public[t]
@@ -127,9 +131,10 @@ def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
 
 
 def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
-    """Largest difference in units of the largest entry of its seed; 0 if every bit is the same.
+    """Return the largest difference in units of the largest entry of its seed; 0 if every bit is the same.
 
-    It is infinite where values are the same and bits are not (the sign of a zero), and where there is no size.
+    The difference is infinite where values are the same and bits are not (the sign of a zero), and where values have no
+    size.
     """
     if one is None or other is None or one.dtype != other.dtype or one.shape != other.shape:
         return math.inf
@@ -141,163 +146,182 @@ def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
     others = tuple(axis for axis in range(one.ndim) if axis not in seeds)
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(np.where(same, 0, np.subtract(one, other, dtype=complex))).max(axis=others)
-        found = apart / np.abs(one).max(axis=others)
+        distance = np.abs(np.where(same, 0, np.subtract(one, other, dtype=complex))).max(
+            axis=others
+        )
+        relative = distance / np.abs(one).max(axis=others)
     # Where both are 0 there is no difference; where one is no number, nothing is known.
-    return float(np.max(np.where(apart == 0, 0, found))) or math.inf
+    return float(np.max(np.where(distance == 0, 0, relative))) or math.inf
 
 
-def _noises(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """Releases must be as many, in the same rounds, with noise that is alike: how far they differ, and in words."""
-    for ours, theirs in zip(first.tapes, second.tapes, strict=True):
-        if [(each.t, each.law) for each in ours] != [(each.t, each.law) for each in theirs]:
+def _noise_differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
+    """Yield how far the noise of two runs differs, each difference with a sentence.
+
+    Releases must be as many, in the same rounds, with noise of the same law, scale and grid.
+    """
+    for ours, theirs in zip(first.transcripts, second.transcripts, strict=True):
+        if [(value.t, value.law) for value in ours] != [(value.t, value.law) for value in theirs]:
             yield math.inf, "The number of releases, or their law, depends on the data."
         pairs = (
-            zip(*(each.parts for each in both), strict=True)
-            for both in zip(ours, theirs, strict=False)
+            zip(*(value.parts for value in pair), strict=True)
+            for pair in zip(ours, theirs, strict=False)
         )
-        for (one, other), what in itertools.product(
+        for (one, other), attribute in itertools.product(
             itertools.chain.from_iterable(pairs), ("scale", "grid")
         ):
-            apart = _difference(getattr(one, what), getattr(other, what), one.scale.shape[1])
+            difference = _difference(
+                getattr(one, attribute), getattr(other, attribute), one.scale.shape[1]
+            )
             yield (
-                apart,
-                f"The {what} of the noise depends on the data: in round {one.t} it differs by up to {apart:.2%} "
-                "between the worlds, which tells them apart.",
+                difference,
+                f"The {attribute} of the noise depends on the data: in round {one.t} it differs by up to "
+                f"{difference:.2%} between the worlds, which tells them apart.",
             )
 
 
 def likelihood(pair: Pair, canary: str) -> Finding:
-    """Compare the shifts between the worlds with what the ledger was told of each release."""
-    return of_shifts(pair.first.first, pair.first.second, canary, _wrong_samples(pair.first))
+    """Compare the shifts between neighbouring data sets with the ledger's entry of each release."""
+    return compare_shifts(pair.first.first, pair.first.second, canary, _sampling_faults(pair.first))
 
 
-def of_shifts(first: Run, second: Run, canary: str, faults: Iterable[str] = ()) -> Finding:
-    """Compare the shifts between two worlds, where the canary takes part in each round, and name other faults first."""
-    used = list(_used(first, second))
-    beyond = (what for part, what in used if not part <= 1 + _ROUNDING)
+def compare_shifts(first: Run, second: Run, canary: str, faults: Iterable[str] = ()) -> Finding:
+    """Compare the shifts between two runs, in which the canary takes part in each round, with the ledger's entries.
+
+    Other faults are named first.
+    """
+    shifts = list(_relative_shifts(first, second))
+    beyond = (sentence for shift, sentence in shifts if not shift <= 1 + _ROUNDING)
     fault = next(itertools.chain(faults, first.faults, second.faults, beyond), None)
-    value = float(np.fmax.reduce([part for part, _ in used], initial=0.0))
+    value = float(np.fmax.reduce([shift for shift, _ in shifts], initial=0.0))
     good = f"No release shifts by more than {value:.3f} of what the ledger was told."
-    return checked(LIKELIHOOD, canary, value, 1 + _ROUNDING, fault, good)
+    return tested_finding(LIKELIHOOD, canary, value, 1 + _ROUNDING, fault, good)
 
 
-def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """Shift of every agent's every release over what was entered for it, and that in words."""
+def _relative_shifts(first: Run, second: Run) -> Iterator[tuple[float, str]]:
+    """Yield each agent's shift of each release over the ledger's bound, with a sentence."""
     summed = first.federation.privacy.summed
-    blocks = zip(first.federation.blocks, first.tapes, second.tapes, strict=True)
+    blocks = zip(first.federation.blocks, first.transcripts, second.transcripts, strict=True)
     for block, ours, theirs in blocks:
         for one, other in zip(ours, theirs, strict=False):
             parts = zip(one.parts, other.parts, strict=False)
-            apart = np.concatenate([_apart(*each) for each in parts], axis=-1)
-            stretch = np.abs(_stretch(one.parts[-1], other.parts[-1], one.parts[-1]))
+            differences = np.concatenate([_scaled_difference(*pair) for pair in parts], axis=-1)
+            log_det_ratio = np.abs(_log_det_ratio(one.parts[-1], other.parts[-1], one.parts[-1]))
             for b, entries in enumerate(one.entered):
-                who = "of the sum" if summed else f"of agent {block.agents.start + b}"
-                who += f" in round {one.t}"
+                place = "of the sum" if summed else f"of agent {block.agents.start + b}"
+                place += f" in round {one.t}"
                 if not _suits(one, entries):
-                    told = ", ".join(map(str, entries)) or "nothing"
-                    yield np.inf, f"The ledger was told {told} of a {one.law} release {who}."
+                    entered = ", ".join(map(str, entries)) or "nothing"
+                    yield np.inf, f"The ledger was told {entered} of a {one.law} release {place}."
                     continue
-                used = _over(apart[b], stretch[b], entries[0].cost)
-                yield used, f"A release {who} shifts by {used:.3f} of what the ledger was told."
+                shift = _relative_shift(differences[b], log_det_ratio[b], entries[0].cost)
+                yield shift, f"A release {place} shifts by {shift:.3f} of what the ledger was told."
 
 
-def _suits(one: Taped, entries: list[Entry]) -> bool:
-    """Whether a ledger was told of one release, of this law; whatever is private may be called approximate."""
+def _suits(one: NoisyValue, entries: list[Entry]) -> bool:
+    """Tell whether a ledger has one entry of this law; Gaussian noise may be entered as approximate."""
     if len(entries) != 1 or entries[0].times != 1:
         return False
     cost = entries[0].cost
     return one.law in cost.laws or (one.law == "gaussian" and isinstance(cost, Approximate))
 
 
-def _wrong_samples(of: Played) -> Iterator[str]:
-    """Whether the canary takes part as often as the ledger was told, and anew in each round and seed."""
-    for q, (seen, taken) in _participation(of).items():
-        if _unlikely(seen, taken, q):
+def _sampling_faults(replays: Replays) -> Iterator[str]:
+    """Yield sentences on a canary that takes part more or less often than the ledger was told, or not anew.
+
+    Samples must be drawn anew in each round and seed.
+    """
+    for q, (seen, taken) in _participation(replays).items():
+        if _is_unlikely(seen, taken, q):
             yield (
                 f"The canary takes part in {taken.sum()} of {seen.sum()} releases; the ledger was told a probability "
                 f"of {q:g}."
             )
-        for what, axis in (("rounds", 0), ("runs", 1)):
-            if _unlikely(_in_pairs(seen, axis), _in_pairs(taken, axis), q**2):
-                yield f"Samples are not drawn anew: the canary takes part in the same ones of {what}."
+        for repetitions, axis in (("rounds", 0), ("runs", 1)):
+            if _is_unlikely(_both_of_pairs(seen, axis), _both_of_pairs(taken, axis), q**2):
+                yield f"Samples are not drawn anew: the canary takes part in the same ones of {repetitions}."
 
 
-def _participation(of: Played) -> dict[float, tuple[Array, Array]]:
-    """Where an auditor can see if the canary takes part, and where it does, for each probability in the ledger.
+def _participation(replays: Replays) -> dict[float, tuple[Array, Array]]:
+    """Return where an auditor can see if the canary takes part, and where it does, by probability in the ledger.
 
-    Both have a row for each release of the canary's agent, shape (R, S).
+    Both arrays have a row for each release of the canary's agent, shape (R, S).
     """
-    found: dict[float, tuple[list[Array], list[Array]]] = {}
-    for own, one, other, without in side_by_side(*of):
+    by_probability: dict[float, tuple[list[Array], list[Array]]] = {}
+    for released, one, other, without in aligned_values(*replays):
         seen = _differ(one, other)
         # A release that does not depend on the sample has the canary in it.
-        taken = _differ(own, without) | ~_differ(one, without)
+        taken = _differ(released, without) | ~_differ(one, without)
         for b in np.flatnonzero(seen.any(axis=1)).tolist():
-            for entry in own.entered[b][:1]:
-                rows = found.setdefault(entry.cost.sampling, ([], []))
+            for entry in released.entered[b][:1]:
+                rows = by_probability.setdefault(entry.cost.sampling, ([], []))
                 rows[0].append(seen[b])
                 rows[1].append(taken[b] & seen[b])
-    return {q: (np.array(seen), np.array(taken)) for q, (seen, taken) in found.items()}
+    return {q: (np.array(seen), np.array(taken)) for q, (seen, taken) in by_probability.items()}
 
 
-def _differ(one: Taped, other: Taped) -> Array:
-    """Whether the values of two releases are different, shape (B, S)."""
+def _differ(one: NoisyValue, other: NoisyValue) -> Array:
+    """Tell whether the values of two releases are different, shape (B, S)."""
     return np.asarray((one.value != other.value).any(axis=tuple(range(2, one.value.ndim))))
 
 
-def _in_pairs(what: Array, axis: int) -> Array:
-    """Whether something is so in both of two neighbouring releases, or seeds."""
-    pairs = np.moveaxis(what, axis, 0)
+def _both_of_pairs(occurs: Array, axis: int) -> Array:
+    """Tell whether an event occurs in both of two neighbouring releases, or seeds."""
+    pairs = np.moveaxis(occurs, axis, 0)
     pairs = pairs[: len(pairs) // 2 * 2]
     return np.asarray(pairs[::2] & pairs[1::2])
 
 
-def _unlikely(seen: Array, taken: Array, q: float) -> bool:
-    """Whether so many of those that are seen are not due to chance."""
+def _is_unlikely(seen: Array, taken: Array, q: float) -> bool:
+    """Tell whether chance hardly explains in how many of the visible releases the canary takes part."""
     from scipy.stats import binomtest
 
     n = int(seen.sum())
     return n > 0 and bool(binomtest(int(taken.sum()), n, q).pvalue < _LEAST)
 
 
-def _apart(one: Taped, other: Taped) -> Array:
-    """How far each entry differs, in units of the noise, shape (B, S, entries)."""
-    apart = np.abs(one.value - other.value).reshape(*one.scale.shape, -1)
+def _scaled_difference(one: NoisyValue, other: NoisyValue) -> Array:
+    """Return how far each entry differs, in units of the noise, shape (B, S, entries)."""
+    difference = np.abs(one.value - other.value).reshape(*one.scale.shape, -1)
     # Where there is no noise, any difference is an infinite shift.
     scale = one.scale[..., None]
-    return np.divide(apart, scale, out=np.where(apart > 0, np.inf, 0.0), where=scale > 0)
+    return np.divide(difference, scale, out=np.where(difference > 0, np.inf, 0.0), where=scale > 0)
 
 
-def _stretch(one: Taped, other: Taped, run: Taped) -> Array:
-    """Logarithm of the ratio of determinants by which the worlds turn noise into a run's solution, shape (B, S)."""
-    found = np.zeros(one.scale.shape)
-    if one.curved and other.curved and run.curved:
-        convexity = run.curved.convexity
-        for b in np.flatnonzero((one.value != other.value).any(axis=(1, 2, 3))).tolist():
-            found[b] = one.curved.log_det(b, convexity[b]) - other.curved.log_det(b, convexity[b])
-    return found
+def _log_det_ratio(one: NoisyValue, other: NoisyValue, released: NoisyValue) -> Array:
+    """Return the logarithm of the ratio of the two Hessians' determinants at a released solution, shape (B, S).
 
-
-def _over(apart: Array, stretch: Array, cost: Cost) -> float:
-    """Largest norm of shifts of shape (S, entries) over its bound; if approximate, their epsilon over the cost's.
-
-    Of a solution, the l2 norm, or the epsilon, has what the determinants differ by as well: the sum bounds the
-    likelihood ratio.
+    By these determinants, the two data sets turn densities of noise into densities of the solution.
     """
-    l1, l2, linf = apart.sum(axis=-1), np.linalg.norm(apart, axis=-1), apart.max(axis=-1)
-    shift = l1.max(), (l2 + stretch).max(), linf.max()
+    ratio = np.zeros(one.scale.shape)
+    if one.transformation and other.transformation and released.transformation:
+        convexity = released.transformation.convexity
+        for b in np.flatnonzero((one.value != other.value).any(axis=(1, 2, 3))).tolist():
+            ratio[b] = one.transformation.log_det(b, convexity[b]) - other.transformation.log_det(
+                b, convexity[b]
+            )
+    return ratio
+
+
+def _relative_shift(differences: Array, log_det_ratio: Array, cost: Cost) -> float:
+    """Return the largest norm of shifts of shape (S, entries) over its bound.
+
+    If the cost is approximate, the shifts' epsilon is compared with the cost's. For a solution, the log-ratio of
+    determinants is added to the l2 norm, or to the epsilon: the sum bounds the likelihood ratio.
+    """
+    l1, linf = differences.sum(axis=-1), differences.max(axis=-1)
+    l2 = np.linalg.norm(differences, axis=-1)
+    shift = l1.max(), (l2 + log_det_ratio).max(), linf.max()
     if isinstance(cost, Approximate):
-        shift = 0, _gaussian_epsilon(l2.max(), cost.delta) + stretch.max(), 0
+        shift = 0, _gaussian_epsilon(l2.max(), cost.delta) + log_det_ratio.max(), 0
     pairs = zip(shift, cost.shift, strict=True)
     with np.errstate(divide="ignore"):
-        used = [np.divide(norm, bound) if 0 < norm < np.inf else norm for norm, bound in pairs]
+        relative = [np.divide(norm, bound) if 0 < norm < np.inf else norm for norm, bound in pairs]
     # NaN, where a ledger was told no number, must not be lost.
-    return float(np.max(used))
+    return float(np.max(relative))
 
 
 def _gaussian_epsilon(shift: float, delta: float) -> float:
-    """Epsilon of a value that shifts by so many standard deviations."""
+    """Return the epsilon of a value that shifts by so many standard deviations."""
     from dp_accounting import get_epsilon_gaussian
 
     if not 0 < shift < np.inf:
@@ -306,35 +330,38 @@ def _gaussian_epsilon(shift: float, delta: float) -> float:
         return float(get_epsilon_gaussian(1 / shift, delta)) if 0 < delta < 1 else np.inf
 
 
-def log_ratio(of: Played, sampling: float) -> Array:
-    """Return by how much a run's noisy values are likelier in the first world, as a logarithm, shape (S,).
+def log_ratio(replays: Replays, sampling: float) -> Array:
+    """Return the log-likelihood ratio of a run's noisy values, first data set over second, shape (S,).
 
-    An attacker who does not see the sample sees a mixture in both worlds: the ratio is (1 - q) p + q p' over
-    (1 - q) p + q p'', where p is the density without the canary and what is in its place, and p' and p'' are those with
-    each of them.
+    An attacker who does not see the sample sees a mixture on both data sets: the ratio is (1 - q) p + q p' over
+    (1 - q) p + q p'', where p is the density without the canary and the record in its place, and p' and p'' are the
+    densities with each of them.
 
     Parameters
     ----------
-    of
-        The run, and the worlds with its noisy values.
+    replays
+        The run, and its replays on both data sets.
     sampling
         q, the probability that the canary takes part.
     """
-    total = np.zeros(of.run.federation.problem.n_seeds)
-    # Where noise is inside a problem too, what the solver leaves is no shift for whoever sees the sum alone.
-    for own, *worlds, without in innermost(*of):
+    total = np.zeros(replays.run.federation.problem.n_seeds)
+    # Where noise is inside a problem too, the solver's error is no shift for an adversary who sees the sum alone.
+    for released, *neighbours, without in innermost_values(*replays):
         mixed = []
-        for world in worlds:
+        for neighbour in neighbours:
             with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = _log_density(own, world) - _log_density(own, without)
-                ratio += _stretch(world, without, own)
+                ratio = _log_density(released, neighbour) - _log_density(released, without)
+                ratio += _log_det_ratio(neighbour, without, released)
                 mixed.append(np.logaddexp(np.log1p(-sampling), np.log(sampling) + ratio))
-        total += np.where(own.scale > 0, mixed[0] - mixed[1], 0).sum(axis=0)
+        total += np.where(released.scale > 0, mixed[0] - mixed[1], 0).sum(axis=0)
     return total
 
 
-def _log_density(run: Taped, world: Taped) -> Array:
-    """Logarithm of the density of the noise that a release is due to in a world, but for a constant: shape (B, S)."""
-    noise = run.noise(world)
-    size = np.abs(noise / world.scale[..., None])
-    return -_EXPONENTS[run.law](size) - noise.shape[-1] * np.log(world.scale)
+def _log_density(released: NoisyValue, counterpart: NoisyValue) -> Array:
+    """Return the log-density, up to a constant, of the noise to which a release is due, shape (B, S).
+
+    The noise is the one for the value of the release's counterpart on some data set.
+    """
+    noise = released.noise(counterpart)
+    size = np.abs(noise / counterpart.scale[..., None])
+    return -_EXPONENTS[released.law](size) - noise.shape[-1] * np.log(counterpart.scale)

@@ -18,9 +18,10 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom
 
-from admmbench.audit.findings import Finding, ManyCanaries, checked, not_covered
-from admmbench.audit.tapes import SPHERICAL
-from admmbench.audit.worlds import Run, World, play, possible_targets, rows_of_agents
+from admmbench.audit.findings import Finding, ManyCanaries, inapplicable_finding, tested_finding
+from admmbench.audit.neighbours import possible_targets, rows_of_agents
+from admmbench.audit.runs import Run, RunData, run_rounds
+from admmbench.audit.transcripts import SPHERICAL
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind
@@ -30,16 +31,17 @@ from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
 
 LEVEL, CANARY = "one run", "many"
-# Numbers of guesses to choose from; how exact bounds are, and their end.
+# Count of numbers of guesses to choose from; error of a bound, and largest bound.
 _CHOICES, _EXACT, _LARGEST = 24, 1e-4, 100.0
-# Mean squares of noise in scales, by the entries of a release, and the size over the declared one that is no chance.
+# Mean squares of noise in scales, by the entries of a release.
 _SQUARES: dict[str, Callable[[int], float]] = {
     "gaussian": lambda _: 1.0,
     "laplace": lambda _: 2.0,
     SPHERICAL: lambda entries: entries + 1.0,
 }
+# Relative size of noise below which chance does not explain that it is smaller than declared.
 _QUIET = 0.5
-# Of the probability of a wrong bound, for what delta may add.
+# Largest part of the probability of a wrong bound that is left to delta.
 _MOST_OF_DELTA = 0.5
 
 
@@ -53,60 +55,64 @@ def attack(
 ) -> tuple[Finding, ManyCanaries | None]:
     """Attack one run with many canaries.
 
-    What each canary would add to a message is seen in further runs that have the same noisy values, each with one
-    canary of every observer: a server sees each agent's messages, or under a secure sum their sum alone.
+    Replays of the run, each with one canary of every observer, show the shift that a canary would add to a message. A
+    server observes each agent's messages, or under a secure sum their sum alone.
 
     Parameters
     ----------
     spec, data
-        What is audited, unshuffled, and its data set.
+        Audited run, unshuffled, and its data set.
     count
-        Canaries, at most: no more than the agents have records.
+        Largest number of canaries: no more than the agents have records.
     rounds
         Numbers of the rounds.
     confidence
-        In the bound.
+        Confidence in the bound.
     progress
-        Called with the number of runs done, and of all runs.
+        Function that is called with the number of runs done, and of all runs.
 
     Returns
     -------
     tuple
-        The finding, and its numbers; None where they are not known.
+        The finding, and its numbers; None where the attack does not apply.
     """
     if spec.privacy.unit == "agent":
-        return not_covered(
+        return inapplicable_finding(
             LEVEL, CANARY, "Its canaries are records, the total is about agents"
         ), None
     if spec.sampling < 1 and spec.privacy.relation == "replace":
-        return not_covered(LEVEL, CANARY, "Samples have other records in the canaries' place"), None
+        return inapplicable_finding(
+            LEVEL, CANARY, "Samples have other records in the canaries' place"
+        ), None
     spec = spec.model_copy(update={"seeds": spec.seeds[:1]})
     canaries = Canaries(spec, data, count)
-    run = play(spec, canaries.world(canaries.coins), rounds)
+    run = run_rounds(spec, canaries.data_with(canaries.coins), rounds)
     if run.uncovered:
-        return not_covered(LEVEL, CANARY, run.uncovered), None
+        return inapplicable_finding(LEVEL, CANARY, run.uncovered), None
     if not np.isfinite(run.model).all():
-        return not_covered(LEVEL, CANARY, "The run diverges"), None
-    without = _noise(run, play(spec, canaries.world(np.zeros_like(canaries.coins)), rounds, run))
+        return inapplicable_finding(LEVEL, CANARY, "The run diverges"), None
+    nobody = canaries.data_with(np.zeros_like(canaries.coins))
+    noise_without = _noise(run, run_rounds(spec, nobody, rounds, run))
     shifts: dict[int, list[Array]] = defaultdict(list)
     turns = int(canaries.turns.max()) + 1
     for turn in range(turns):
         present = canaries.turns == turn
         taken = canaries.rows[present] if spec.method.sampling < 1 else None
-        found = _noise(run, play(spec, canaries.world(present), rounds, run, taken))
+        replay = run_rounds(spec, canaries.data_with(present), rounds, run, taken)
+        noise_with = _noise(run, replay)
         for observer in canaries.observers[present]:
-            pairs = zip(without[observer], found[observer], strict=True)
-            shift = np.concatenate([one - other for (_, one), (_, other) in pairs])
+            pairs = zip(noise_without[observer], noise_with[observer], strict=True)
+            shift = np.concatenate([noise - shifted for (_, noise), (_, shifted) in pairs])
             # Whether a canary is in a sample is not seen, only how often that is so.
             shifts[observer].append((spec.method.sampling * shift).astype(np.float32))
         if progress:
             progress(turn + 1, turns)
     scores = np.zeros(len(canaries.coins))
-    for observer, each in shifts.items():
-        scores[canaries.observers == observer] = log_odds(without[observer], np.array(each))
+    for observer, rows in shifts.items():
+        scores[canaries.observers == observer] = log_odds(noise_without[observer], np.array(rows))
     guesses, right = guess(scores, canaries.coins, spec.delta, confidence)
     total = dearest(run.federation.ledgers, spec.delta).epsilon(spec.delta)
-    numbers = ManyCanaries(
+    many = ManyCanaries(
         canaries=len(scores),
         rounds=len(rounds),
         guesses=guesses,
@@ -115,22 +121,23 @@ def attack(
         epsilon_lower=epsilon_lower(len(scores), guesses, right, spec.delta, confidence),
         epsilon_power=epsilon_lower(len(scores), len(scores), len(scores), spec.delta, confidence),
     )
-    return _finding(numbers), numbers
+    return _finding(many), many
 
 
-def _finding(found: ManyCanaries) -> Finding:
+def _finding(many: ManyCanaries) -> Finding:
+    """Return the finding of the attack in words."""
     sentence = (
-        f"Of {found.guesses} guesses about {found.canaries} canaries in one run {found.right} are right, which shows "
-        f"that epsilon is at least {found.epsilon_lower:.3f}, without an error it would show "
-        f"{found.epsilon_power:.3f}; composed is {found.epsilon_ledger:.3f}."
+        f"Of {many.guesses} guesses about {many.canaries} canaries in one run {many.right} are right, which shows "
+        f"that epsilon is at least {many.epsilon_lower:.3f}, without an error it would show "
+        f"{many.epsilon_power:.3f}; composed is {many.epsilon_ledger:.3f}."
     )
-    holds = found.epsilon_lower <= found.epsilon_ledger
+    holds = many.epsilon_lower <= many.epsilon_ledger
     fault = None if holds else f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    return checked(LEVEL, CANARY, found.epsilon_lower, found.epsilon_ledger, fault, sentence)
+    return tested_finding(LEVEL, CANARY, many.epsilon_lower, many.epsilon_ledger, fault, sentence)
 
 
 class Canaries:
-    """Records that a run may have: at random corners of what is admissible, with random targets.
+    """Records that a run may have: at random corners of the admissible range, with random targets.
 
     Parameters
     ----------
@@ -140,13 +147,13 @@ class Canaries:
     Attributes
     ----------
     rows
-        Training rows of which they take the place, shape (m,).
+        Training rows that the canaries replace, shape (m,).
     observers
-        Whose messages show each, shape (m,): its agent's, or those of all together, which count as the first one's.
+        Agent whose messages show a canary, shape (m,); under a secure sum the first agent stands for all.
     turns
-        Which of its observer's canaries each is, shape (m,).
+        Number of a canary among those of its observer, shape (m,).
     coins
-        Whether the run has it, shape (m,).
+        Whether the run has a canary, shape (m,).
     """
 
     def __init__(self, spec: RunSpec, data: Dataset, count: int) -> None:
@@ -173,79 +180,87 @@ class Canaries:
         self._X = ends[source.integers(2, size=shape)]
         self._y, self._other_y = targets[first], targets[others % len(targets)]
 
-    def world(self, present: Array) -> World:
-        """Make the data set with these canaries; in the place of others it has what neighbours have.
+    def data_with(self, present: Array) -> RunData:
+        """Make the data set with these canaries, shape (m,).
 
-        That is a record that contributes nothing, or one with another target.
+        The place of every other canary has a record that contributes nothing, or one with another target, as the
+        relation of neighbours demands.
         """
         X, y = self._data.X_train.copy(), self._data.y_train.copy()
         X[self.rows] = np.where(present[:, None] | self._replaced, self._X, 0)
         y[self.rows] = np.where(present | (not self._replaced), self._y, self._other_y)
-        return World(replace(self._data, X_train=X, y_train=y))
+        return RunData(replace(self._data, X_train=X, y_train=y))
 
 
-def _noise(run: Run, world: Run) -> dict[int, list[tuple[str, Array]]]:
-    """Noise that each release of a run is due to in a world, in scales, with its law, by who is seen to send it."""
-    found: dict[int, list[tuple[str, Array]]] = defaultdict(list)
-    for block, tape, other in zip(run.federation.blocks, run.tapes, world.tapes, strict=True):
-        for own, theirs in zip(tape, other, strict=False):
-            one, there = own.parts[-1], theirs.parts[-1]
-            scale = one.scale[..., None]
-            noise = one.noise(there)
+def _noise(run: Run, replay: Run) -> dict[int, list[tuple[str, Array]]]:
+    """Return the noise to which each release of a run is due on the data of a replay.
+
+    Each release has its law and its noise in scales, in a list for each visible sender.
+    """
+    noise_by_sender: dict[int, list[tuple[str, Array]]] = defaultdict(list)
+    blocks = zip(run.federation.blocks, run.transcripts, replay.transcripts, strict=True)
+    for block, released, replayed in blocks:
+        for value, counterpart in zip(released, replayed, strict=False):
+            inner = value.parts[-1]
+            scale, noise = inner.scale[..., None], inner.noise(counterpart.parts[-1])
             scaled = np.divide(noise, scale, out=np.zeros_like(noise), where=scale > 0)
-            for b, each in enumerate(scaled[:, 0]):
-                found[block.agents.start + b].append((one.law, each))
-    return found
+            for b, entries in enumerate(scaled[:, 0]):
+                noise_by_sender[block.agents.start + b].append((inner.law, entries))
+    return noise_by_sender
 
 
 def log_odds(noise: Sequence[tuple[str, Array]], shifts: Array) -> Array:
     """Return the logarithms of the odds that canaries are there, shape (n,), as far as one linear estimate knows.
 
     With half of every canary, releases differ from their noise by a sum of half shifts, of either sign. One step of
-    Fisher's scoring from there estimates all signs at once, as if they were normal. Noise that is far quieter than it
-    should be is taken for what it is.
+    Fisher's scoring from there estimates all signs at once, as if they were normal. Noise that is far smaller than
+    declared is rescaled to its real size.
 
     Parameters
     ----------
     noise
-        That releases are due to if no canary is there, each in scales, with its law.
+        Noise to which releases are due if no canary is there, each in scales, with its law.
     shifts
-        Of all releases by each canary, in scales, shape (n, entries).
+        Shifts of all releases by each canary, in scales, shape (n, entries).
     """
     laws = [law for law, _ in noise]
-    sizes = [len(each) for _, each in noise]
-    left = np.concatenate([each for _, each in noise]) - shifts.sum(axis=0, dtype=float) / 2
+    sizes = [len(entries) for _, entries in noise]
+    residual = (
+        np.concatenate([entries for _, entries in noise]) - shifts.sum(axis=0, dtype=float) / 2
+    )
     declared = sum(n * _SQUARES[law](n) for law, n in zip(laws, sizes, strict=True))
-    size = math.sqrt((left**2).sum() / declared)
+    size = math.sqrt((residual**2).sum() / declared)
     if size < _QUIET:
-        left, shifts = left / size, shifts / size
-    slopes, information = [], []
-    for law, each in zip(laws, np.split(left, np.cumsum(sizes)[:-1]), strict=True):
-        slope, known = each, 1.0
+        residual, shifts = residual / size, shifts / size
+    # Derivative of each law's negative log-density, and Fisher's information on a shift.
+    derivatives, information = [], []
+    for law, entries in zip(laws, np.split(residual, np.cumsum(sizes)[:-1]), strict=True):
+        derivative, per_entry = entries, 1.0
         if law == "laplace":
-            slope = np.sign(each)
+            derivative = np.sign(entries)
         elif law == SPHERICAL:
-            slope, known = each / max(np.linalg.norm(each), np.finfo(float).tiny), 1 / len(each)
-        slopes.append(slope)
-        information.append(np.full(len(each), known))
+            norm = max(np.linalg.norm(entries), np.finfo(float).tiny)
+            derivative, per_entry = entries / norm, 1 / len(entries)
+        derivatives.append(derivative)
+        information.append(np.full(len(entries), per_entry))
     gram = (shifts * np.concatenate(information).astype(shifts.dtype)) @ shifts.T
     spread = np.linalg.inv(gram.astype(float) / 4 + np.eye(len(shifts)))
-    return 2 * (spread @ (shifts @ np.concatenate(slopes) / 2)) / np.diag(spread)
+    return 2 * (spread @ (shifts @ np.concatenate(derivatives) / 2)) / np.diag(spread)
 
 
 def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple[int, int]:
-    """Guess some coins; return how many, and how many of these guesses are right.
+    """Guess some coins, and return the number of guesses and the number of right ones.
 
-    How many guesses there are is decided by the scores, which the adversary knows, and not by the coins.
+    The scores, which the adversary knows, decide the number of guesses, and not the coins.
 
     Parameters
     ----------
     scores
-        Logarithms of the odds of each coin, shape (m,); where they are no number nothing is known.
+        Logarithms of the odds of each coin, shape (m,); a score that is no number tells nothing.
     coins
-        The coins, shape (m,).
+        Whether the run has each canary, shape (m,).
     delta, confidence
-        Of the bound that should be large.
+        Delta and confidence of the bound that should be large.
     """
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores), kind="stable")
@@ -257,8 +272,8 @@ def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple
     ]
     # Where no number promises anything, all are guessed.
     guesses = int(choices[len(choices) - 1 - np.argmax(bounds[::-1])])
-    made = order[:guesses]
-    return guesses, int(((scores[made] > 0) == coins[made]).sum())
+    guessed = order[:guesses]
+    return guesses, int(((scores[guessed] > 0) == coins[guessed]).sum())
 
 
 def epsilon_lower(
@@ -268,37 +283,37 @@ def epsilon_lower(
 
     The theorem is about a number of guesses that is fixed in advance. Here the scores choose it, and delta may tell
     canaries where few guesses are enough. So each of the two terms of `chances` has a part of the level of its own,
-    which no score chooses: what all outputs add up to is then at most the level.
+    which no score chooses: the sum over all outputs is then at most the level.
 
     Parameters
     ----------
     canaries, guesses, right
-        How many canaries there are, about how many of them there are guesses, and how many of these are right.
+        Numbers of canaries, of guesses about them, and of right guesses.
     delta
-        Of the guarantee.
+        Delta of the guarantee.
     confidence
-        In the bound.
+        Confidence in the bound.
     """
     level = 1 - confidence
-    of_delta = min(_MOST_OF_DELTA, 2 * canaries * delta / level)
+    delta_part = min(_MOST_OF_DELTA, 2 * canaries * delta / level)
 
-    def unlikely(epsilon: float) -> float:
-        found = chances(canaries, guesses, right, epsilon, delta)
-        parts = zip(found, (1 - of_delta, of_delta), strict=True)
-        return max(each - part * level for each, part in parts if part)
+    def excess_chance(epsilon: float) -> float:
+        terms = chances(canaries, guesses, right, epsilon, delta)
+        level_parts = zip(terms, (1 - delta_part, delta_part), strict=True)
+        return max(chance - level_part * level for chance, level_part in level_parts if level_part)
 
-    if unlikely(0.0) >= 0:
+    if excess_chance(0.0) >= 0:
         return 0.0
     # Without wrong guesses and delta, the chance of so many right ones comes near 1 at last.
-    return float(brentq(unlikely, 0.0, _LARGEST, xtol=_EXACT)) - _EXACT
+    return float(brentq(excess_chance, 0.0, _LARGEST, xtol=_EXACT)) - _EXACT
 
 
 def chances(
     canaries: int, guesses: int, right: int, epsilon: float, delta: float
 ) -> tuple[float, float]:
-    """Return the largest chance of so many right guesses if the run is (epsilon, 0)-private, and what delta may add.
+    """Return the largest chance of so many right guesses if the run is (epsilon, 0)-private, and the term of delta.
 
-    With ``f(v)`` the chance that a binomial variable is at least v, they are ``f(v)`` and the largest of
+    With ``f(v)`` the chance that a binomial variable is at least v, both terms are ``f(v)`` and the largest of
     ``2 m delta (f(v - i) - f(v)) / i`` over whole numbers i from 1 (Steinke, Nasr and Jagielski 2023, theorem 5.2).
 
     Parameters
@@ -306,7 +321,7 @@ def chances(
     canaries, guesses, right
         See `epsilon_lower`.
     epsilon, delta
-        Of the guarantee.
+        Parameters of the guarantee.
     """
     chance = expit(epsilon)
     tail = binom.sf(right - 1, guesses, chance)

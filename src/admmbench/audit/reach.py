@@ -1,4 +1,4 @@
-"""What can be reached from an object: all numbers that a method keeps, wherever it keeps them."""
+"""Numbers that can be reached from an object: all that a method keeps, wherever it keeps them."""
 
 from __future__ import annotations
 
@@ -14,74 +14,76 @@ from admmbench.base.algorithm import Algorithm
 from admmbench.base.types import Array, Block, Federation
 from admmbench.datasets import Dataset
 
-# Objects in objects; nothing is looked for deeper than that.
+# Largest depth of objects in objects that is searched.
 _DEEPEST = 12
 _NUMBERS = (bool, int, float, complex, str, bytes, np.generic)
-# Packages of classes that are not those of a plug-in.
-_OWN = ("admmbench", "abc", "builtins", "typing")
-# What a method does not keep numbers in, and what agents are given, which differs between data sets.
-_GIVEN = (ModuleType, type, Federation, Block, Dataset)
+# Packages whose classes are not those of a plug-in.
+_BUILT_IN = ("admmbench", "abc", "builtins", "typing")
+# Types in which a method keeps no numbers, and types of an agent's inputs, which differ between data sets.
+_INPUTS = (ModuleType, type, Federation, Block, Dataset)
 
 
-def variables(what: Any) -> dict[str, Array]:
-    """Return all numbers that can be reached from an object, by the path to them; text counts as well."""
-    return {name.lstrip("."): array for name, array in _walk(what, "", {}, 0)}
+def variables(root: Any) -> dict[str, Array]:
+    """Return all numbers and texts that can be reached from an object, by the path to them."""
+    return {name.lstrip("."): array for name, array in _walk(root, "", {}, 0)}
 
 
-def beside(method: Algorithm[Any, Any]) -> dict[str, Array]:
-    """Return numbers with a fraction that a method from outside the package keeps in its classes and its module."""
-    classes = [cls for cls in type(method).__mro__ if cls.__module__.split(".")[0] not in _OWN]
+def global_variables(method: Algorithm[Any, Any]) -> dict[str, Array]:
+    """Return numbers with a fraction that a method from outside the package keeps in its classes and its modules."""
+    classes = [cls for cls in type(method).__mro__ if cls.__module__.split(".")[0] not in _BUILT_IN]
     modules = {cls.__module__: vars(sys.modules[cls.__module__]) for cls in classes}
-    kept = {cls.__name__: dict(vars(cls)) for cls in classes}
-    found = variables(kept) | variables(modules)
-    # Whole numbers may count calls, of both worlds together.
-    return {name: array for name, array in found.items() if array.dtype.kind in "fc"}
+    by_class = {cls.__name__: dict(vars(cls)) for cls in classes}
+    reached = variables(by_class) | variables(modules)
+    # Whole numbers may count calls, of both runs together.
+    return {name: array for name, array in reached.items() if array.dtype.kind in "fc"}
 
 
-def _walk(what: Any, name: str, seen: dict[int, Any], depth: int) -> Iterator[tuple[str, Array]]:
-    if isinstance(what, _NUMBERS):
-        yield name, np.asarray(what)
+def _walk(value: Any, name: str, seen: dict[int, Any], depth: int) -> Iterator[tuple[str, Array]]:
+    """Yield the numbers that can be reached from a value, each with its path; `seen` holds visited objects by id."""
+    if isinstance(value, _NUMBERS):
+        yield name, np.asarray(value)
         return
-    if depth > _DEEPEST or what is None or id(what) in seen:
+    if depth > _DEEPEST or value is None or id(value) in seen:
         return
-    seen[id(what)] = what  # kept, so that nothing else gets its number
-    if isinstance(what, np.ndarray) and what.dtype != object:
-        yield name, what
+    # A reference keeps the object, so that no other object gets its id.
+    seen[id(value)] = value
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        yield name, value
         return
-    for key, each in _inside(what):
-        yield from _walk(each, f"{name}.{key}", seen, depth + 1)
+    for key, item in _items(value):
+        yield from _walk(item, f"{name}.{key}", seen, depth + 1)
 
 
-def _inside(what: Any) -> Iterator[tuple[Any, Any]]:
-    """Parts of an object, each with its name."""
-    if isinstance(what, Mapping):
-        yield from what.items()
-    elif isinstance(what, list | tuple | np.ndarray) or type(what).__name__ == "deque":
-        yield "length", len(what)
-        yield from enumerate(what)
-    elif isinstance(what, set | frozenset):
-        yield from enumerate(sorted(what, key=repr))
-    elif isinstance(what, MethodType):
-        yield "self", what.__self__
-    elif isinstance(what, FunctionType):
-        yield from vars(what).items()
-        yield from enumerate(what.__defaults__ or ())
-        for variable, cell in zip(what.__code__.co_freevars, what.__closure__ or (), strict=True):
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the parts of an object, each with its name."""
+    if isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, list | tuple | np.ndarray) or type(value).__name__ == "deque":
+        yield "length", len(value)
+        yield from enumerate(value)
+    elif isinstance(value, set | frozenset):
+        yield from enumerate(sorted(value, key=repr))
+    elif isinstance(value, MethodType):
+        yield "self", value.__self__
+    elif isinstance(value, FunctionType):
+        yield from vars(value).items()
+        yield from enumerate(value.__defaults__ or ())
+        for variable, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
             try:
                 yield variable, cell.cell_contents
             except ValueError:  # nothing is in it yet
                 continue
-    elif _has_parts(what):
-        yield from getattr(what, "__dict__", {}).items()
-        for cls in type(what).__mro__:
+    elif _has_parts(value):
+        yield from getattr(value, "__dict__", {}).items()
+        for cls in type(value).__mro__:
             slots = getattr(cls, "__slots__", ())
             for slot in (slots,) if isinstance(slots, str) else slots:
-                if hasattr(what, slot) and not slot.startswith("__"):
-                    yield slot, getattr(what, slot)
+                if hasattr(value, slot) and not slot.startswith("__"):
+                    yield slot, getattr(value, slot)
 
 
-def _has_parts(what: Any) -> bool:
-    """Whether an object is neither a module, nor a class, nor what agents are given."""
-    if isinstance(what, _GIVEN):
+def _has_parts(value: Any) -> bool:
+    """Tell whether attributes of an object are searched: not those of modules, classes and inputs of agents."""
+    if isinstance(value, _INPUTS):
         return False
-    return is_dataclass(what) or not type(what).__module__.startswith("admmbench.")
+    return is_dataclass(value) or not type(value).__module__.startswith("admmbench.")

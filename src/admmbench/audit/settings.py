@@ -1,4 +1,4 @@
-"""How much is audited: the settings of experiments and of the command line, and what fits into memory."""
+"""Settings of audits, for experiments and for the command line, and the rounds that fit into memory."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from admmbench.datasets import DatasetInfo
     from admmbench.spec.run import RunSpec
 
-# Bytes of releases that are kept of one seed; and the approximate number of arrays, of the size of all local models,
-# that each run of a pair of worlds keeps of a local update.
+# Largest number of bytes of one seed's transcript; and the approximate number of arrays, of the size of all local
+# models, that each run records of a local update.
 _MOST_OF_A_SEED = 2**32
-_KEPT = 4.5
-# Rounds in which worlds are compared.
-_COMPARED = 100
+_ARRAYS_PER_UPDATE = 4.5
+# Rounds in which runs on neighbouring data sets are compared.
+_COMPARED_ROUNDS = 100
 
 Name = Literal["worst", "extreme", "natural"]
-"""Of a canary."""
+"""Name of a canary."""
 
 
 class OneRun(Strict):
-    """An attack on one run, in which there are many canaries.
+    """Attack on one run, in which there are many canaries.
 
     Attributes
     ----------
     canaries
-        How many, at most: no more than the agents have records.
+        Largest number of canaries: no more than the agents have records.
     rounds
-        Attacked rounds, chosen as those of other attacks are; all if absent.
+        Number of attacked rounds, chosen as in other attacks; all if absent.
     """
 
     canaries: Annotated[Count, Field(ge=8)] = 1000
@@ -39,18 +39,18 @@ class OneRun(Strict):
 
 
 class AuditSettings(Strict):
-    """How much is audited.
+    """Settings of an audit.
 
     Attributes
     ----------
     rounds
-        Attacked rounds: the first, the last, and others that are drawn at random.
+        Number of attacked rounds: the first, the last, and others that are drawn at random.
     repeats
-        Independent runs in each world.
+        Number of independent runs on each of two neighbouring data sets.
     canaries
-        Which ones: ``worst``, the worst admissible record, with a wrong target; ``extreme``, the agent's most extreme
-        record, with a wrong target; ``natural``, the unchanged record that contributes most in round 1. May be none if
-        ``one_run`` is there.
+        Names of canaries: ``worst``, the worst admissible record, with a wrong target; ``extreme``, the agent's most
+        extreme record, with a wrong target; ``natural``, the unchanged record that contributes most in round 1. May be
+        empty if ``one_run`` is there.
     one_run
         Attack one run with many canaries as well.
     level
@@ -73,7 +73,7 @@ class AuditSettings(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Refuse to look for nothing."""
+        """Refuse settings without any attack."""
         if not self.canaries and self.one_run is None:
             raise ValueError("canaries: name at least one, or attack one_run with many")
         return self
@@ -86,30 +86,30 @@ def all_rounds(spec: RunSpec) -> int:
 
 def audited_rounds(spec: RunSpec, data: DatasetInfo, settings: AuditSettings) -> int:
     """Count the rounds to attack: as many as asked for, if the run has them and their releases fit into memory."""
-    fit = max(1, int(_MOST_OF_A_SEED / tape_bytes(spec, data)))
+    fit = max(1, int(_MOST_OF_A_SEED / transcript_bytes(spec, data)))
     return min(settings.rounds, all_rounds(spec), fit)
 
 
 def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
-    """Count the rounds in which both worlds get the same noisy values; a few runs are enough for that."""
-    return min(max(settings.rounds, _COMPARED), all_rounds(spec))
+    """Count the rounds in which runs on both data sets get the same noisy values; a few runs are enough for that."""
+    return min(max(settings.rounds, _COMPARED_ROUNDS), all_rounds(spec))
 
 
 def one_run_rounds(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> int:
-    """Count the rounds of the attack with many canaries: all that are asked for, if what is kept of them fits."""
+    """Count the rounds of the attack with many canaries: as many as asked for, if their arrays fit into memory."""
     fit = max(1, int(_MOST_OF_A_SEED / one_run_bytes(spec, data, settings)))
     return min(settings.rounds or all_rounds(spec), all_rounds(spec), fit)
 
 
 def one_run_bytes(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> float:
-    """Estimate the bytes that the attack with many canaries keeps of a round: the shift by each, and tapes."""
+    """Estimate the bytes that the attack with many canaries keeps of a round: shifts by canaries, and transcripts."""
     size = spec.as_problem.loss.outputs(data) * data.n_features * spec.method.updates
-    return 4 * size * settings.canaries + tape_bytes(spec, data)
+    return 4 * size * settings.canaries + transcript_bytes(spec, data)
 
 
-def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
+def transcript_bytes(spec: RunSpec, data: DatasetInfo) -> float:
     """Estimate the bytes that an audit keeps of a round, for each seed."""
     size = spec.as_problem.loss.outputs(data) * data.n_features * spec.n_agents
     sampled = 8 if spec.privacy.relation == "replace" else 5
     runs = 4 if spec.sampling == 1 else sampled
-    return 8 * runs * _KEPT * size * spec.method.updates
+    return 8 * runs * _ARRAYS_PER_UPDATE * size * spec.method.updates

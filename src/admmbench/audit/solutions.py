@@ -1,11 +1,11 @@
-"""How an audit lets methods compute: in plain arrays, and with the solutions of subproblems on tape.
+"""Arithmetic of methods in an audit: plain arrays, and recorded solutions of subproblems.
 
-An agent releases the solution v of a subproblem whose linear term has the noise b. Up to terms that are the same in
-both worlds, b is -grad f(v). So in another world, with another f', the same v is due to the noise
+An agent releases the solution v of a subproblem whose linear term has the noise b. Up to terms that are the same on
+neighbouring data sets, b is -grad f(v). So on another data set, with another f', the same v is due to the noise
 b + grad f(v) - grad f'(v). The density of v is that of the noise times the determinant of the Hessian at v.
 
-AMP adds noise to v as well. Who sees the sum z takes -grad f(z) for b. When a tape is played, the other world gets the
-b that has the same v, and the two computed solutions differ by what the solver and rounding leave.
+AMP adds noise to v as well. An adversary who sees the sum z takes -grad f(z) for b. A replay on the neighbouring data
+set gets the b that has the same v, and the two computed solutions differ by the errors of solver and rounding.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from admmbench.audit.tapes import Curved, Taped, TapedNoise
+from admmbench.audit.transcripts import NoisyValue, RecordingNoise, Transformation
 from admmbench.base.kernel import in_plain_arrays
 from admmbench.base.types import Array, LocalUpdate, Strategy, Subproblem, factors, norms
 from admmbench.privacy import Noise
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.rows import Objective
 
-# Part of the noise: how much of the subproblem's gradient a solver may leave.
+# Largest norm of the subproblem's gradient at a solution, as a part of the noise's scale.
 _UNSOLVED = 0.05
-# Largest factor of noise inside a problem: what rounding leaves of a larger one is more than the method counts with.
-_LOUDEST = 64
+# Largest factor of noise inside a problem: with larger noise, rounding errors exceed what the method allows for.
+_LARGEST_FACTOR = 64
 
 
-class OnTape(Strategy):
-    """Arithmetic of a federation whose noise is on tape: plain arrays show what noise is added to.
+class RecordingStrategy(Strategy):
+    """Arithmetic of a federation whose noise is recorded: plain arrays show the values before noise.
 
-    Solutions are put on tape as well, where their noise is in the subproblem.
+    Solutions are recorded as well, where their noise is in the subproblem.
     """
 
     def update(self, update: LocalUpdate) -> None:
@@ -41,13 +41,13 @@ class OnTape(Strategy):
         in_plain_arrays(update, lambda: gradient.value)
 
     def released(self, sub: Subproblem, solution: Array) -> Array:
-        """Put a solution on tape, if it is one; returns what is released."""
+        """Record a solution, if its noise was in the subproblem, and return the released array."""
         noise, whole, loss = sub.noise, sub.parts.whole, sub.parts.whole.loss
-        assert isinstance(noise, TapedNoise)
+        assert isinstance(noise, RecordingNoise)
         inner, noise.inner = noise.inner, None
         if inner is None or not isinstance(loss, ScalarLoss) or not whole.penalty.smooth:
             return solution
-        v = noise.played(solution)
+        v = noise.replay(solution)
         f = sub.parts.objective
         gradient = f.gradient(v).value
         rest = sub.dual - sub.rho * (v - sub.w) - inner.total
@@ -58,8 +58,10 @@ class OnTape(Strategy):
         if not _solved(noise, inner, rest - factors(ridge, v) * v):
             return solution
         convexity = f.penalty_curvature + sub.rho + np.maximum(ridge, 0)
-        curved, total = _curved(noise, f, v, convexity), gradient + inner.total
-        noise.tape.append(replace(inner, value=gradient, total=total, released=v, curved=curved))
+        transformation, total = _transformation(noise, f, v, convexity), gradient + inner.total
+        noise.transcript.append(
+            replace(inner, value=gradient, total=total, released=v, transformation=transformation)
+        )
         noise.missed -= 1
         return v
 
@@ -71,47 +73,51 @@ class OnTape(Strategy):
         b: Array,
         minimize: Callable[[Array], Array],
     ) -> Array:
-        """Put the noise in a problem on tape, beside that which is added to the solution next."""
-        assert isinstance(noise, TapedNoise)
-        drawn, again = noise.tape.pop(), noise.next and noise.next.inside
-        if again and again.exact:
-            v, linear = again.exact
+        """Record the noise in a problem, besides the noise that is added to the solution next."""
+        assert isinstance(noise, RecordingNoise)
+        drawn, replayed = noise.transcript.pop(), noise.next and noise.next.inside
+        if replayed and replayed.exact:
+            v, linear = replayed.exact
             b = linear - objective.gradient(v).value
         elif noise.louder is not None:
-            b = b * (np.minimum(noise.louder, _LOUDEST) / noise.louder)[:, None, None]
+            b = b * (np.minimum(noise.louder, _LARGEST_FACTOR) / noise.louder)[:, None, None]
         v = minimize(b)
         linear = objective.gradient(v).value + b
         if not _solved(noise, drawn, linear + _quadratic(objective, v, ridge)):
             noise.missed += 1
 
-        def inside(sent: Array) -> Taped:
+        def inside(sent: Array) -> NoisyValue:
             return replace(
                 drawn,
                 value=objective.gradient(sent).value,
                 total=-_quadratic(objective, sent, ridge),
                 released=sent,
-                curved=_curved(noise, objective, sent, ridge + objective.penalty_curvature),
+                transformation=_transformation(
+                    noise, objective, sent, ridge + objective.penalty_curvature
+                ),
                 exact=(v, linear),
                 drawn=b,
             )
 
-        noise.inside = inside
+        noise.make_inside = inside
         return v
 
 
-def _solved(noise: TapedNoise, drawn: Taped, left: Array) -> bool:
-    """Whether a solver leaves so little of a subproblem's gradient that the solution shows its noise."""
-    return noise.again is not None or bool((norms(left) <= _UNSOLVED * drawn.scale).all())
+def _solved(noise: RecordingNoise, drawn: NoisyValue, residual: Array) -> bool:
+    """Tell whether the gradient that a solver leaves is so small that the solution shows its noise."""
+    return noise.replayed is not None or bool((norms(residual) <= _UNSOLVED * drawn.scale).all())
 
 
 def _quadratic(objective: Objective, v: Array, ridge: Array) -> Array:
-    """Gradient of the penalty and of the method's own quadratic term."""
+    """Return the gradient of the penalty and of the method's own quadratic term."""
     whole = objective.parts.whole
     return whole.add_penalty_gradient(factors(ridge, v) * v, v, objective.strength)
 
 
-def _curved(noise: TapedNoise, objective: Objective, v: Array, convexity: Array) -> Curved | None:
-    """How noise becomes the solutions v, for losses of one prediction."""
+def _transformation(
+    noise: RecordingNoise, objective: Objective, v: Array, convexity: Array
+) -> Transformation | None:
+    """Return the change of variables from noise to the solutions v, for losses of one prediction; else None."""
     whole, loss = objective.parts.whole, objective.parts.whole.loss
     if not isinstance(loss, ScalarLoss):
         return None
@@ -125,4 +131,4 @@ def _curved(noise: TapedNoise, objective: Objective, v: Array, convexity: Array)
         hessian += convexity[:, None, None] * np.eye(X.shape[1])
         return np.linalg.slogdet(hessian)[1]
 
-    return Curved(convexity, log_det)
+    return Transformation(convexity, log_det)

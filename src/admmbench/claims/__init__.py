@@ -1,1 +1,1 @@
-"""What the papers state, and what the results say about it."""
+"""Claims of the papers, and verdicts on them by results."""

@@ -1,8 +1,8 @@
-"""What the results say about the papers' claims: one judge for all kinds.
+"""Verdicts on the papers' claims, by one judge for all kinds.
 
-:func:`evaluate` gives one :class:`Verdict` for each claim, in numbers and enums. Runs that do not meet what the paper's
-statement presupposes are judged all the same, and the verdict holds what they would come to, but they support and
-contradict nothing.
+:func:`evaluate` returns one :class:`Verdict` for each claim, in numbers and enums. Runs that do not meet what the
+paper's statement presupposes are judged all the same, and the verdict holds their apparent outcome, but these runs
+support and contradict nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import numpy as np
 
 from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.claims import requirements
-from admmbench.claims.claims import Claim, Evidence, Order, check
+from admmbench.claims.claims import Claim, check
+from admmbench.claims.evidence import Evidence
+from admmbench.claims.kinds import Order
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
 from admmbench.inference.contrasts import TEST, Decision, Region, decide
@@ -39,7 +41,7 @@ LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED)
 
 
 class Missing(StrEnum):
-    """What evidence lacks that has no contrasts."""
+    """Reason why evidence has no contrasts: the part of the results that is missing."""
 
     EXPERIMENT = "experiment"
     METRIC = "metric"
@@ -66,7 +68,7 @@ class Loss(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Runs that completed and have no finite number."""
+    """Number of runs that completed without a finite number."""
 
     runs: tuple[Selected, ...]
     without: int
@@ -74,7 +76,7 @@ class Gap(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A contrast, its estimate, and what comes of it."""
+    """Judged contrast: its estimate, intervals and outcome."""
 
     quantity: Quantity
     runs: tuple[Selected, ...]
@@ -83,66 +85,67 @@ class Part(NamedTuple):
     estimate: float
     n: int
     interval: Interval | None
-    """Of the report's level; None where seeds do not differ."""
+    """Interval of the report's level; None where seeds do not differ."""
     equivalence: Interval | None
-    """Of the level that shows equivalence."""
+    """Interval of the level that shows equivalence."""
     refutation: Interval | None
-    """Of the level that refutes the part, as one of all parts of the claim."""
+    """Interval of the level that refutes the part, as one of all parts of the claim."""
     outcome: Decision
     is_negligible: bool
     size: float
-    """Probability of a wrong outcome, at most."""
+    """Largest probability of a wrong outcome."""
     losses: tuple[Loss, ...] = ()
     gap: Gap | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the runs say about one piece of evidence."""
+    """Judgement of one piece of evidence."""
 
     evidence: Evidence
     """Piece of evidence."""
     outcome: Decision = Decision.NOT_RUN
-    """What it comes to."""
+    """Outcome of the evidence."""
     apparent: Decision = Decision.NOT_RUN
-    """What the runs would come to if they met all that the statement presupposes."""
+    """Outcome that the runs would have if they met all requirements of the statement."""
     missing: Missing | None = None
-    """What there is not, if there are no contrasts."""
+    """Missing part of the results, if there are no contrasts."""
     unmeasured: str = ""
-    """The metric that there is not."""
+    """Name of the missing metric."""
     shortfalls: Sequence[Shortfall] = ()
-    """What the statement presupposes and the runs do not meet, which keeps them from deciding."""
+    """Requirements of the statement that the runs do not meet, so that the runs are inconclusive."""
     absent: Sequence[Selected] = ()
-    """Methods and budgets that were not run, which keeps the others from deciding."""
+    """Methods and budgets that were not run, so that the other runs are inconclusive."""
     is_unprinted: bool = False
-    """Whether they would contradict the claim, but for what the paper does not print."""
+    """Whether the runs would contradict the claim if the paper printed all that the outcome depends on."""
     is_equally_private: bool = True
     """Whether methods that are ordered are equally private."""
     rows: Sequence[Row] = ()
-    """Numbers of ours."""
+    """Our numbers to show."""
     parts: Sequence[Part] = ()
     """Contrasts with their outcomes."""
     seeds_needed: float | None = None
-    """Seeds that would decide it, with the power of :data:`admmbench.inference.power.POWER`; infinite if too many
-    would, or no number of them; None if seeds are not what it lacks."""
+    """Number of seeds that would make the evidence conclusive, with the power of
+    :data:`admmbench.inference.power.POWER`; infinite if too many would be needed, or no number is enough; None if the
+    evidence does not lack seeds."""
 
     @property
     def is_barred(self) -> bool:
-        """Return whether something keeps the runs from deciding."""
+        """Tell whether shortfalls, absent runs or unprinted details make the runs inconclusive."""
         return bool(self.shortfalls or self.absent or self.is_unprinted)
 
     @property
     def decisive(self) -> list[Part]:
-        """Return the parts that have the outcome of all."""
+        """Return the parts that have the apparent outcome of the evidence."""
         return [part for part in self.parts if part.outcome == self.apparent]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the results say about one claim."""
+    """Judgement of one claim."""
 
     claim: Claim
-    """What the paper states."""
+    """Claim of the paper."""
     verdict: Decision
     """One of four outcomes."""
     findings: tuple[Finding, ...]
@@ -160,12 +163,18 @@ class Verdict:
 
     @property
     def is_exploratory(self) -> bool:
-        """Return whether the verdict rests on fewer seeds than a paper has."""
+        """Tell whether the verdict rests on fewer seeds than a paper has."""
         return 0 < self.seeds < FIRM
 
     def _random(self) -> list[Part]:
-        judged = [each for each in self.findings if each.outcome != Decision.NOT_RUN]
-        return [part for finding in judged for part in finding.parts if part.interval]
+        """Return the judged parts whose estimates are random."""
+        return [
+            part
+            for finding in self.findings
+            if finding.outcome != Decision.NOT_RUN
+            for part in finding.parts
+            if part.interval
+        ]
 
 
 def evaluate(
@@ -178,34 +187,34 @@ def evaluate(
     Parameters
     ----------
     claims
-        As :func:`admmbench.claims.claims.load` gives them.
+        Claims that :func:`admmbench.claims.claims.load` returned.
     results
-        Experiment name -> its results. Evidence from an experiment that is not here was not run.
+        Results by name of the experiment. Evidence from an absent experiment was not run.
     known
-        Every experiment of the project and its labels, whether part of this configuration or not.
-        With it, a misspelt experiment can be told from one that was left out, and labels may be left
-        out too. Without it, a claim may name only labels that its experiment holds.
+        Every experiment of the project and its labels, whether part of this configuration or not. If given, a misspelt
+        experiment is told from one that was left out, and labels may be left out too. If absent, a claim may name only
+        labels that its experiment holds.
 
     Returns
     -------
     list of Verdict
-        In the order of the claims.
+        Verdicts in the order of the claims.
 
     Raises
     ------
     ClaimError
         If a claim names an unknown experiment or label.
     """
-    given = list(claims)
+    all_claims = list(claims)
     names = {name: [str(x) for x in ds["algorithm"].values] for name, ds in results.items()}
-    check(given, {**names, **(known or {})}, complete=known is not None)
-    return [judge(claim, results) for claim in given]
+    check(all_claims, {**names, **(known or {})}, complete=known is not None)
+    return [judge(claim, results) for claim in all_claims]
 
 
 def judge(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
-    """Judge a claim whose names exist: all pieces of its evidence are to support it, and one refutes it."""
+    """Judge a claim whose names exist: all pieces of evidence must support the claim, and one piece refutes it."""
     cases = [_Case(piece, results.get(piece.experiment)) for piece in claim.evidence]
-    # Any of so many tests refutes the claim: one of each contrast, or of a piece where some are to hold.
+    # Number of tests that may each refute the claim: one for each contrast, or for a piece where one is enough.
     tests = sum(1 if case.evidence.some else len(case.contrasts) for case in cases)
     findings = tuple(case.find(tests) for case in cases)
     outcomes = {finding.outcome for finding in findings}
@@ -218,7 +227,14 @@ def judge(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
 def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list[Region]:
     """Return the regions of the contrasts of a piece of evidence, with their levels.
 
-    Any of so many ``tests`` refutes the claim; with ``some``, any contrast shows the statement, instead of all.
+    Parameters
+    ----------
+    contrasts
+        Contrasts of the piece.
+    tests
+        Number of tests that may each refute the claim.
+    some
+        Whether any contrast shows the statement, instead of all.
     """
     shows = len(contrasts) if some else 1
     return [
@@ -228,7 +244,7 @@ def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list
 
 
 class _Case:
-    """A piece of evidence and the results of its experiment, with the contrasts that it yields."""
+    """Piece of evidence with the results of its experiment and the contrasts of these."""
 
     def __init__(self, evidence: Evidence, ds: xr.Dataset | None) -> None:
         self.evidence = evidence
@@ -246,7 +262,7 @@ class _Case:
             return
         self.shortfalls = requirements.shortfalls(evidence, ds, self.present)
         if evidence.at_round is not None:
-            ds = statistics.until(ds, evidence.at_round, evidence.metrics)
+            ds = statistics.after_round(ds, evidence.at_round, evidence.metrics)
         self.ds = ds
         self.status = {
             (label, epsilon): ds["status"].sel(algorithm=label, epsilon=epsilon).values
@@ -258,7 +274,7 @@ class _Case:
         self.rows = evidence.rows(runs)
 
     def _missing(self, ds: xr.Dataset | None) -> Missing | None:
-        """Return what the results lack: the experiment, a metric or a round."""
+        """Return the missing part of the results: the experiment, a metric or a round."""
         if ds is None:
             return Missing.EXPERIMENT
         self.unmeasured = next((name for name in self.evidence.metrics if name not in ds), "")
@@ -268,16 +284,16 @@ class _Case:
         return Missing.ROUND if at_round and at_round not in ds["round"].values else None
 
     def find(self, tests: int) -> Finding:
-        """Decide, where any of so many tests refutes the claim."""
+        """Judge the evidence, given the number of tests that may each refute the claim."""
         evidence = self.evidence
         if self.missing:
             return Finding(
                 evidence, missing=self.missing, unmeasured=self.unmeasured, absent=self.absent
             )
         regions = regions_of(self.contrasts, tests, some=evidence.some)
-        parts = [self._part(*each) for each in zip(self.contrasts, regions, strict=True)]
+        parts = [self._part(*pair) for pair in zip(self.contrasts, regions, strict=True)]
         apparent = decide((part.outcome for part in parts), some=evidence.some)
-        # A counterexample is one wherever else nothing ran, and so is an example.
+        # A counterexample stands even if other runs are absent, and so does an example where one is enough.
         enough = Decision.SUPPORTED if evidence.some else Decision.CONTRADICTED
         is_unprinted = bool(evidence.unprinted) and apparent == Decision.CONTRADICTED
         finding = Finding(
@@ -293,7 +309,7 @@ class _Case:
         )
         if finding.is_barred and apparent in (Decision.SUPPORTED, Decision.CONTRADICTED):
             finding = replace(finding, outcome=Decision.UNDECIDED)
-        if evidence.other_data or any(each.what == "data" for each in self.shortfalls):
+        if evidence.other_data or any(short.what == "data" for short in self.shortfalls):
             finding = replace(finding, outcome=Decision.NOT_RUN)
         if apparent == Decision.UNDECIDED and not self.shortfalls:
             closed = (part.losses or part.gap or part.is_negligible for part in finding.decisive)
@@ -304,7 +320,10 @@ class _Case:
         return finding
 
     def _is_equally_private(self) -> bool:
-        """Whether methods that are ordered are equally private; a shortfall says so where it is presupposed."""
+        """Tell whether methods that are ordered are equally private.
+
+        Where the statement requires that, a shortfall reports it, and the method returns True.
+        """
         evidence = self.evidence
         if not isinstance(evidence, Order) or (
             evidence.requires is not None and evidence.requires.equally_private
@@ -313,7 +332,7 @@ class _Case:
         return requirements.equally_private(self.ds, self.present)
 
     def _part(self, contrast: Contrast, region: Region) -> Part:
-        """Judge a contrast; its region has the levels of one of several."""
+        """Judge a contrast by its region, whose levels are those of one of several tests."""
         estimate = contrast.estimate
         is_random = estimate.deviation > 0
         needed = [run for run in contrast.runs if run not in contrast.worse]
@@ -356,17 +375,19 @@ class _Case:
         )
 
     def _losses(self, runs: Iterable[Selected], ends: Collection[Outcome] = FAILED) -> list[Loss]:
-        """Count runs without a value, of methods and budgets of which one ended in one of these ways."""
+        """Count failed runs, of methods and budgets of which a run ended in one of the given ways."""
         losses: list[Loss] = []
         for run in dict.fromkeys(runs):
-            found = Counter(self.status[run].tolist())
-            if any(found[end] for end in ends):
-                counts: dict[Outcome, int] = {end: found[end] for end in FAILED if found[end]}
-                losses.append(Loss(run, counts, found.total() - found[Outcome.NOT_RUN]))
+            by_outcome = Counter(self.status[run].tolist())
+            if any(by_outcome[end] for end in ends):
+                counts: dict[Outcome, int] = {
+                    end: by_outcome[end] for end in FAILED if by_outcome[end]
+                }
+                losses.append(Loss(run, counts, by_outcome.total() - by_outcome[Outcome.NOT_RUN]))
         return losses
 
     def _gap(self, contrast: Contrast) -> Gap | None:
-        """Count runs without a finite number though they completed; None where none has: nobody measured it."""
+        """Count completed runs without a finite number; None if all have one, or none, as nobody measured it then."""
         runs = sorted(contrast.runs, key=contrast.worse.__contains__)
         ended = np.isin([self.status[run] for run in runs], SUCCESSFUL)
         total = int(ended.all(axis=0).sum())
@@ -374,7 +395,7 @@ class _Case:
         return Gap(tuple(runs), without, total) if 0 < without < total else None
 
     def _is_of_one_run(self, contrast: Contrast) -> bool:
-        """Return whether the claim is about one run alone, by its file."""
+        """Tell whether the claim is about one run alone, by its file."""
         needed = self.evidence.requires
         one = int(np.isfinite(contrast.values).sum()) == 1
         return one and needed is not None and needed.seeds == 1

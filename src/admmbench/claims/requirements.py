@@ -1,7 +1,7 @@
-"""Whether runs meet what a claim presupposes: the one place that says so, for every kind of claim.
+"""Requirements of claims, and the shortfalls of runs that do not meet them, for every kind of claim.
 
-Only runs that meet it support or contradict a claim. A limit that the paper does not have, such as fewer rounds or an
-end before the method's own test, is ours, and is held against nobody.
+Only runs that meet all requirements support or contradict a claim. A limit that the paper does not have, such as fewer
+rounds or an end before the method's own test, is ours, so that it contradicts nobody.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from admmbench.base.outcomes import Outcome
-from admmbench.claims.claims import Evidence, Rate, Requirements, Trend
+from admmbench.claims.evidence import Evidence, Requirements
+from admmbench.claims.kinds import Rate, Trend
 from admmbench.claims.runs import Selected
 from admmbench.results import statistics
 from admmbench.study.missing_data import MissingData
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SEEN = 0.1
-"""Part of the rounds after which a curve that is judged along rounds is evaluated first at the latest: it may have been
+"""Latest first evaluation of a curve that is judged along rounds, as a part of all rounds: the curve may have been
 highest before."""
 
 FEWEST_OF_A_DECADE = 3
-"""Evaluated rounds in the last decade, below which a line through them shows no rate."""
+"""Smallest number of evaluated rounds in the last decade through which a line shows a rate."""
 
 
 class Shortfall(NamedTuple):
@@ -42,7 +43,7 @@ class Shortfall(NamedTuple):
     epsilon: float | None = None
     param: str = ""
     note: str = ""
-    """What the data lack, or what is counted of them."""
+    """Note on the data, or unit of their count."""
 
 
 def split(claim: Evidence, ds: xr.Dataset) -> tuple[list[Selected], list[Selected]]:
@@ -56,14 +57,14 @@ def split(claim: Evidence, ds: xr.Dataset) -> tuple[list[Selected], list[Selecte
 
 
 def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list[Shortfall]:
-    """Return in which ways the runs fall short of what a claim presupposes; nothing if they meet it all.
+    """Return the requirements of a claim that the runs do not meet; nothing if they meet all.
 
     Parameters
     ----------
     claim
-        What the paper states; without requirements, all runs meet them.
+        Evidence of the claim; without requirements, all runs meet them.
     ds, present
-        Results of its experiment, and the selections of the claim that have a run.
+        Results of the experiment, and the selections of the claim that have a run.
     """
     if not present:
         return []
@@ -73,31 +74,31 @@ def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list
         return unseen
     if claim.at_round is not None:
         needed = needed.model_copy(update={"rounds": claim.at_round})
-    found = [*_too_small(needed, ds, present), *unseen]
+    short = [*_too_small(needed, ds, present), *unseen]
     if needed.converged:
-        found += _unsolved(ds, present)
+        short += _unsolved(ds, present)
     labels = list(dict.fromkeys(label for label, _ in present))
     for label in labels:
-        found += _other_params(needed, ds, label)
+        short += _other_params(needed, ds, label)
     if needed.relation:
-        # Methods that release no noise have none.
+        # Methods that release no noise have no relation of neighbours.
         here = dict.fromkeys(ds["relation"].sel(algorithm=labels).values.tolist())
-        others = [each for each in here if each not in ("none", needed.relation)]
-        found += [Shortfall("relation", each, needed.relation) for each in others]
+        others = [relation for relation in here if relation not in ("none", needed.relation)]
+        short += [Shortfall("relation", relation, needed.relation) for relation in others]
     if needed.equally_private and not equally_private(ds, present):
-        found.append(Shortfall("equally_private"))
-    return found
+        short.append(Shortfall("equally_private"))
+    return short
 
 
 def _missing_data(ds: xr.Dataset) -> Iterator[Shortfall]:
-    """Yield what is short where files of the data were missing: no paper states anything about what is left."""
+    """Yield a shortfall where files of the data were missing: no paper states anything about the remaining data."""
     if "missing_data" in ds.attrs:
-        found = MissingData.model_validate_json(ds.attrs["missing_data"])
-        yield Shortfall("data", found.present, found.stated, note=found.unit)
+        counts = MissingData.model_validate_json(ds.attrs["missing_data"])
+        yield Shortfall("data", counts.present, counts.stated, note=counts.unit)
 
 
 def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
-    """Whether methods that are compared at a budget have equal totals; without a budget none is asked for."""
+    """Tell whether methods that are compared at a budget have equal total ε; runs without a budget need none."""
     finite = {epsilon for _, epsilon in present if math.isfinite(epsilon)}
     if not finite:
         return True
@@ -112,9 +113,9 @@ def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
 def _too_small(
     needed: Requirements, ds: xr.Dataset, present: list[Selected]
 ) -> Iterator[Shortfall]:
-    """Name each size that is below the paper's."""
+    """Yield a shortfall for each size that is below the paper's."""
     here = {name: int(ds.attrs[name]) for name in ("rounds", "n_train")}
-    # Those of the longest run, and of each method. An optimum is not found in rounds of the paper.
+    # Rounds of the longest run, and of each method. An optimum is computed without rounds of the paper.
     optimum = statistics.is_optimum(ds)
     contenders = [(a, e) for a, e in present if not optimum.sel(algorithm=a)]
     here["rounds"] = min(
@@ -133,7 +134,7 @@ def _too_small(
 
 
 def _unseen(claim: Evidence, ds: xr.Dataset) -> Iterator[Shortfall]:
-    """Yield what is short where too few rounds were evaluated for what a claim says of the course of a run."""
+    """Yield a shortfall where too few rounds were evaluated for a claim about the course of a run."""
     rounds = statistics.after_start(ds)["round"].sel(round=slice(None, claim.at_round))
     if isinstance(claim, Rate):
         there = int(statistics.last_decade(rounds).sum())
@@ -144,7 +145,7 @@ def _unseen(claim: Evidence, ds: xr.Dataset) -> Iterator[Shortfall]:
 
 
 def _unsolved(ds: xr.Dataset, present: list[Selected]) -> Iterator[Shortfall]:
-    """Name methods of which a run ended at the last round, before the test of the method held."""
+    """Yield a shortfall for each method of which a run ended at the last round, before the method's own test held."""
     for label, epsilon in present:
         status = ds["status"].sel(algorithm=label, epsilon=epsilon)
         ended = int((status == Outcome.COMPLETED).sum())
@@ -153,11 +154,11 @@ def _unsolved(ds: xr.Dataset, present: list[Selected]) -> Iterator[Shortfall]:
 
 
 def _other_params(needed: Requirements, ds: xr.Dataset, label: str) -> Iterator[Shortfall]:
-    """Name parameters that are not those that the paper prints."""
+    """Yield a shortfall for each parameter that differs from the printed one."""
     printed = needed.params.get(label, {})
     if not printed:
         return
-    given = json.loads(str(ds["params"].sel(algorithm=label).item()))
+    params = json.loads(str(ds["params"].sel(algorithm=label).item()))
     for name, value in printed.items():
-        if given.get(name) != value:
-            yield Shortfall("params", given.get(name), value, label, param=name)
+        if params.get(name) != value:
+            yield Shortfall("params", params.get(name), value, label, param=name)

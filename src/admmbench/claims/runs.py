@@ -1,4 +1,4 @@
-"""Runs as numbers, and the contrasts of them that claims are about."""
+"""Runs as numbers, and the contrasts of these numbers that claims are about."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Selected = tuple[str, float]
-"""A label and a budget."""
+"""Label and budget of selected runs."""
 
 
 class Quantity(StrEnum):
-    """What a contrast measures."""
+    """Quantity that a contrast measures."""
 
     VALUE = "value"
     DIFFERENCE = "difference"
@@ -28,7 +28,7 @@ class Quantity(StrEnum):
     FAR = "far"
     """Difference to a reference that should not be close."""
     GAP = "gap"
-    """Higher less lower, of an order."""
+    """Mean that should be higher less mean that should be lower, of an order."""
     FALL = "fall"
     RISE = "rise"
     END = "end"
@@ -41,7 +41,7 @@ class Quantity(StrEnum):
 
 
 class Contrast(NamedTuple):
-    """A quantity of runs, and where it should lie."""
+    """Quantity of runs, and the region in which it should lie."""
 
     quantity: Quantity
     runs: tuple[Selected, ...]
@@ -49,24 +49,24 @@ class Contrast(NamedTuple):
     limit: float
     """Number that states the region: a tolerance, a relevant difference, a bound."""
     values: xr.DataArray
-    """One for each seed."""
+    """Quantity of each seed."""
     estimate: Estimate | Difference
     worse: tuple[Selected, ...] = ()
-    """Runs that should be worse, or far off: that one diverged is not contrary to the statement."""
+    """Runs that should be worse, or far off: divergence of one does not contradict the statement."""
     blamed: tuple[Selected, ...] | None = None
-    """Runs whose divergence refutes the statement; all that should not be worse, if None."""
+    """Runs whose divergence refutes the statement; if None, all runs that should not be worse."""
     round: int = 0
-    """Round after which the quantity is taken; 0 if it is one of whole runs."""
+    """Round after which the quantity is measured; 0 for a quantity of whole runs."""
 
 
 class Row(NamedTuple):
-    """Numbers of ours in one line: tiers of values, of a method, at a budget."""
+    """Our numbers in one line: tiers of values, of a method, at a budget."""
 
     tiers: tuple[tuple[float, ...], ...]
     label: str = ""
     epsilon: float | None = None
     n: int = 0
-    """Runs that a single number is of."""
+    """Number of runs in a single number; 0 where the line has several numbers."""
 
 
 class Runs:
@@ -79,7 +79,7 @@ class Runs:
     present
         Labels and budgets of the claim with runs.
     metric, how, factor
-        Variable, how its rounds become one number, and by what it is multiplied.
+        Variable, reduction of its rounds to one number, and factor of this number.
     """
 
     def __init__(
@@ -94,21 +94,21 @@ class Runs:
         self.present = present
         self.redrawn = statistics.redrawn(ds)
         values = statistics.reduce(ds, metric, how) * factor
-        # Another round must not stand for one after which a run has no number.
+        # A run without a number after a round of other runs gets none, so that no earlier round takes its place.
         known = statistics.after_start(ds[metric]).notnull()
         self.values = values.where(~(known.any("seed") & ~known).any("round"))
 
-    def at(self, label: str, epsilon: float) -> xr.DataArray:
-        """Return one number for each seed."""
+    def seed_values(self, label: str, epsilon: float) -> xr.DataArray:
+        """Return the number of each seed."""
         values: xr.DataArray = self.values.sel(algorithm=label, epsilon=epsilon, drop=True)
         return values
 
     def mean(self, label: str, epsilon: float) -> float:
         """Return the mean over seeds."""
-        return float(self.at(label, epsilon).mean("seed"))
+        return float(self.seed_values(label, epsilon).mean("seed"))
 
     def curve(self, variable: str, label: str, epsilon: float) -> xr.DataArray:
-        """Return a variable after each evaluated round but the start, over ``round`` and ``seed``."""
+        """Return a variable after each evaluated round, without the start, over ``round`` and ``seed``."""
         values = statistics.after_start(self.ds[variable])
         curve: xr.DataArray = values.sel(algorithm=label, epsilon=epsilon, drop=True)
         return curve
@@ -119,7 +119,7 @@ class Runs:
 
     def paired(self, first: Selected, second: Selected) -> xr.DataArray:
         """Return the difference of two methods at budgets, seed by seed."""
-        return self.at(*first) - self.at(*second)
+        return self.seed_values(*first) - self.seed_values(*second)
 
     def contrast(
         self,

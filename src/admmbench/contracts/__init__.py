@@ -1,7 +1,7 @@
-"""Contracts that every method, loss and data set must keep, checked on small made-up data without pytest.
+"""Checks that every method, loss and data set must pass, on small made-up data and without pytest.
 
-``admmbench check`` runs them on a plug-in, and the project's tests run them on everything built in. A new method is
-covered as soon as it has a name or a file.
+``admmbench check`` runs the checks on a plug-in, and the project's tests run them on everything built in. A new method
+is checked as soon as it has a name or a file.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Check:
-    """One contract."""
+    """Check of one property."""
 
     name: str
-    """What should hold, in words."""
+    """The property in words."""
     run: Callable[[], None]
-    """Raises an AssertionError if it does not hold; the message says why."""
+    """Function that raises an AssertionError if the property does not hold; the message says why."""
 
     @classmethod
-    def of(cls, function: Callable[[T], None], case: T, label: str = "") -> Self:
-        """Make the check of a case by a function, whose name says what should hold."""
+    def from_function(cls, function: Callable[[T], None], case: T, label: str = "") -> Self:
+        """Make the check of a case by a function whose name states the property."""
         return cls(function.__name__.replace("_", " ") + label, partial(function, case))
 
 
 def ensure(holds: Any, sentence: str) -> None:
-    """Raise an AssertionError with a sentence if something does not hold; ``assert`` may be switched off."""
+    """Raise an AssertionError with a sentence if a condition does not hold; ``assert`` may be switched off."""
     if not holds:
         raise AssertionError(sentence)
 
 
 def of(name: str) -> Iterator[Check]:
-    """Find the checks of a plug-in, or of a built-in method, loss or data set.
+    """Yield the checks of a plug-in, or of a built-in method, loss or data set.
 
     Parameters
     ----------
@@ -59,21 +59,22 @@ def of(name: str) -> Iterator[Check]:
     """
     if name.endswith(".py"):
         module = plugins.load_file(expanded(name))
-        found = [where for base, _, where in _KINDS if plugins.subclasses(module, base)]
+        functions = [function for base, _, function in _KINDS if plugins.subclasses(module, base)]
         fault = f"{name}: no subclass of Algorithm, Loss or DatasetDefinition, so there is nothing to check"
     else:
-        found = [where for _, names, where in _KINDS if name in names()]
-        every = sorted(each for _, names, _ in _KINDS for each in names())
-        fault = unknown("method, loss or data set", name, every)
-    if not found:
+        functions = [function for _, names, function in _KINDS if name in names()]
+        all_names = sorted(known for _, names, _ in _KINDS for known in names())
+        fault = unknown("method, loss or data set", name, all_names)
+    if not functions:
         raise ValueError(fault)
-    for where in found:
-        yield from pkgutil.resolve_name(f"{__name__}.{where}")(name)
+    for function in functions:
+        yield from pkgutil.resolve_name(f"{__name__}.{function}")(name)
 
 
-# What plug-ins subclass, with the modules and functions that check them, which are loaded when they are needed.
+# Base classes of plug-ins, names of built-in ones, and the functions that give their checks, whose modules are loaded
+# when they are needed.
 _KINDS: list[tuple[type, Callable[[], list[str]], str]] = [
-    (Algorithm, list_algorithms, "methods:of_method"),
-    (Loss, list_losses, "losses:of_loss"),
-    (DatasetDefinition, list_datasets, "datasets:of_dataset"),
+    (Algorithm, list_algorithms, "methods:method_checks"),
+    (Loss, list_losses, "losses:loss_checks"),
+    (DatasetDefinition, list_datasets, "datasets:dataset_checks"),
 ]

@@ -1,4 +1,4 @@
-"""A loss with data that suit it, and how numbers are compared."""
+"""Cases of losses with data that suit them, and comparisons of numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from admmbench.problems.losses import as_loss
 Array = NDArray[Any]
 
 STEP = 1e-6
-# What a search must reach of a supremum, so that a bound that is twice too large is noticed.
+# Part of a supremum that a search must reach, so that a bound that is twice too large is noticed.
 _REACHED = 0.99
 
 
@@ -34,17 +34,17 @@ class LossCase:
         self.spec = spec if isinstance(spec, str) else dict(spec)
         self.loss: Loss = as_loss(spec)
         self.scalar = self.loss if isinstance(self.loss, ScalarLoss) else None
-        given = data_sets() if data is None else data
-        self.suited = [each for each in given if _accepts(self.loss, each)]
+        candidates = data_sets() if data is None else data
+        self.suited = [candidate for candidate in candidates if _accepts(self.loss, candidate)]
         """Small data sets that the loss accepts."""
 
     @cached_property
     def points(self) -> list[tuple[Array, Array]]:
-        """Return predictions (n, K) and targets (n,) where losses have their extremes: near, far and in between."""
+        """Return predictions (n, K) and targets (n,) at which losses have their extremes: near, far and in between."""
         return [_points(self.loss, data) for data in self.suited]
 
     def slopes(self, u: Array, y: Array) -> Array:
-        """Return the slopes of predictions, shape (n, K)."""
+        """Return the derivatives of the loss with respect to the predictions, shape (n, K)."""
         return self.loss.slopes(u[:, None].copy(), y[:, None])[:, 0]
 
     def values(self, u: Array, y: Array) -> Array:
@@ -52,12 +52,12 @@ class LossCase:
         return self.loss.losses(u[:, None].copy(), y[:, None])[:, 0]
 
     def hessians(self, u: Array, y: Array) -> Array:
-        """Return second derivatives, shape (n, K, K), by differences of slopes."""
+        """Return second derivatives, shape (n, K, K), by differences of first derivatives."""
         K = u.shape[1]
-        found = np.empty((len(u), K, K))
-        for k, way in enumerate(STEP * np.eye(K)):
-            found[:, k] = (self.slopes(u + way, y) - self.slopes(u - way, y)) / (2 * STEP)
-        return found
+        second = np.empty((len(u), K, K))
+        for k, step in enumerate(STEP * np.eye(K)):
+            second[:, k] = (self.slopes(u + step, y) - self.slopes(u - step, y)) / (2 * STEP)
+        return second
 
 
 def data_sets() -> Iterator[Dataset]:
@@ -68,6 +68,7 @@ def data_sets() -> Iterator[Dataset]:
 
 
 def _accepts(loss: Loss, data: Dataset) -> bool:
+    """Tell whether a loss accepts a data set."""
     try:
         loss.check(data.info)
     except ValueError:
@@ -76,45 +77,47 @@ def _accepts(loss: Loss, data: Dataset) -> bool:
 
 
 def _points(loss: Loss, data: Dataset) -> tuple[Array, Array]:
+    """Return predictions (n, K) and targets (n,): each prediction with each kind of target."""
     rng = np.random.default_rng(2)
     K = loss.outputs(data.info)
     scales = 10.0 ** np.arange(-3, 4)
-    ways = np.concatenate([scale * rng.normal(size=(60, K)) for scale in scales])
-    # Ties, and certainty.
+    predictions = np.concatenate([scale * rng.normal(size=(60, K)) for scale in scales])
+    # Ties between predictions, and certain predictions.
     corners = np.array(list(itertools.product((0.0, 1.0, -1.0), repeat=K)))
-    ways = np.concatenate([ways, *(scale * corners for scale in (0.5, 50.0, 1000.0))])
+    predictions = np.concatenate([predictions, *(scale * corners for scale in (0.5, 50.0, 1000.0))])
     if K == 1:
-        ways = np.concatenate([ways, np.linspace(-20, 20, 2001)[:, None]])
+        predictions = np.concatenate([predictions, np.linspace(-20, 20, 2001)[:, None]])
     targets = loss.targets(data.y_train, np.dtype(np.float64))
     kinds = np.unique(targets) if data.n_classes else targets[:3]
-    y = np.repeat(kinds, len(ways))
-    u = np.tile(ways, (len(kinds), 1))
-    # The errors are what counts for numbers.
+    y = np.repeat(kinds, len(predictions))
+    u = np.tile(predictions, (len(kinds), 1))
+    # For targets that are numbers, a loss depends on the error, so that the points are errors.
     return (u if data.n_classes else u + y[:, None]), y
 
 
-def close(found: Array, wanted: Array, allowed: Any, what: str) -> None:
-    """Raise if an entry is further off than allowed; a NaN always is."""
-    off = np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64))
+def close(values: Array, wanted: Array, allowed: Any, quantity: str) -> None:
+    """Raise an AssertionError if an entry is further off than allowed, or NaN."""
+    off = np.abs(np.asarray(values, np.float64) - np.asarray(wanted, np.float64))
     excess = off - np.broadcast_to(allowed, off.shape)
     bad = ~(excess <= 0)
     if bad.any():
         place = np.unravel_index(np.argmax(bad), bad.shape)
-        one, other = np.broadcast_arrays(found, wanted)
+        entries, others = np.broadcast_arrays(values, wanted)
         raise AssertionError(
-            f"{what}: {int(bad.sum())} of {bad.size} entries differ, the first is {one[place]!r} and should be "
-            f"{other[place]!r}"
+            f"{quantity}: {int(bad.sum())} of {bad.size} entries differ, the first is {entries[place]!r} and should be "
+            f"{others[place]!r}"
         )
 
 
-def supremum(values: Array, bound: float, what: str) -> None:
-    """Raise if the largest value found is above the bound, or well below it where the bound is finite."""
-    found = float(np.max(values))
+def supremum(values: Array, bound: float, quantity: str) -> None:
+    """Raise an AssertionError if the largest value is above the bound, or well below a finite bound."""
+    largest = float(np.max(values))
     ensure(
-        found <= bound * (1 + 1e-6), f"{what} reaches {found:.6g}, more than the bound {bound:.6g}"
+        largest <= bound * (1 + 1e-6),
+        f"{quantity} reaches {largest:.6g}, more than the bound {bound:.6g}",
     )
     if math.isfinite(bound):
         ensure(
-            found >= _REACHED * bound,
-            f"{what} reaches only {found:.6g}: the bound {bound:.6g} is larger than need be",
+            largest >= _REACHED * bound,
+            f"{quantity} reaches only {largest:.6g}: the bound {bound:.6g} is larger than need be",
         )

@@ -1,4 +1,4 @@
-"""Contracts of every data set: complete facts, arrays that fit them, the same bytes each time."""
+"""Contracts of every data set: complete facts, arrays that fit the facts, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from admmbench.datasets import (
 )
 from admmbench.problems import as_problem
 
-# Of whatever algorithm.
+# A checksum by any algorithm.
 _CHECKSUM = re.compile(r"[a-z0-9-]+:[0-9a-f]{32,}")
 
 
 @dataclass(frozen=True, eq=False)
 class DatasetCase:
-    """Data set that is prepared when it is first asked for."""
+    """Data set that is prepared at the first use."""
 
     spec: str | Mapping[str, Any]
 
     @cached_property
     def info(self) -> DatasetInfo:
-        """Return what is said of it."""
+        """Return the stated facts of the data set."""
         return describe(self.spec)
 
     @cached_property
@@ -46,16 +46,16 @@ class DatasetCase:
 
     @cached_property
     def folder(self) -> Path:
-        """Return the folder of its prepared form."""
+        """Return the folder of the prepared data set."""
         return self.prepare(Path(self._folder.name) / "one")
 
     @cached_property
     def dataset(self) -> Dataset:
-        """Return its arrays, as a run reads them."""
+        """Return the arrays, as a run reads them."""
         return open_prepared(self.folder)
 
     def prepare(self, folder: Path) -> Path:
-        """Prepare it; an error here is an error of the data set."""
+        """Prepare the data set in a folder; a DatasetError fails the check."""
         try:
             prepare(self.spec, folder)
         except DatasetError as error:
@@ -63,18 +63,21 @@ class DatasetCase:
         return folder
 
 
-def of_dataset(spec: str | Mapping[str, Any]) -> Iterator[Check]:
-    """Find all checks of a data set, which fetch its files if it has any.
+def dataset_checks(spec: str | Mapping[str, Any]) -> Iterator[Check]:
+    """Yield all checks of a data set, which fetch its files if it has any.
 
-    It is stated by its name, by the path of a plug-in, or by a mapping with ``name`` and settings.
+    Parameters
+    ----------
+    spec
+        Name of the data set, path of a plug-in, or mapping with ``name`` and settings.
     """
     case = DatasetCase(spec)
     for check in _CHECKS:
-        yield Check.of(check, case)
+        yield Check.from_function(check, case)
 
 
 def facts_are_complete(case: DatasetCase) -> None:
-    """A report says them."""
+    """Ensure that title, licence, citation and checksums are stated: reports show them."""
     info = case.info
     for fact in ("name", "title", "licence", "citation"):
         ensure(getattr(info, fact), f"describe() gives no {fact}")
@@ -95,7 +98,7 @@ def facts_are_complete(case: DatasetCase) -> None:
 
 
 def its_default_problem_suits_it(case: DatasetCase) -> None:
-    """A run that names no problem takes it."""
+    """Ensure that the default problem, which a run takes that names none, accepts the data set."""
     try:
         as_problem(case.info.default_problem, "rows").check(case.info)
     except ValueError as error:
@@ -103,28 +106,28 @@ def its_default_problem_suits_it(case: DatasetCase) -> None:
 
 
 def arrays_are_as_described(case: DatasetCase) -> None:
-    """Preparing a data set refuses arrays that do not fit its facts, but not all that is wrong with these."""
+    """Ensure that sizes are exact and targets vary; preparing the data set checks all else."""
     data = case.dataset
     ensure(case.info.exact, "describe() estimates n_train: count it")
     ensure(data.drawn or len(np.unique(data.y_train)) > 1, "all training targets are the same")
 
 
 def preparing_it_again_gives_the_same_bytes(case: DatasetCase) -> None:
-    """Snakemake reruns jobs when their data changed, and not otherwise."""
+    """Ensure that a second preparation gives the same files: Snakemake reruns jobs when their data changed."""
     with tempfile.TemporaryDirectory() as folder:
-        again = case.prepare(Path(folder) / "two")
-        names = [sorted(path.name for path in each.iterdir()) for each in (case.folder, again)]
+        first, second = case.folder, case.prepare(Path(folder) / "two")
+        names = [sorted(path.name for path in place.iterdir()) for place in (first, second)]
         ensure(names[0] == names[1], f"the prepared files are {names[0]}, then {names[1]}")
         for name in names[0]:
-            same = (case.folder / name).read_bytes() == (again / name).read_bytes()
+            same = (first / name).read_bytes() == (second / name).read_bytes()
             ensure(same, f"{name} has other bytes the second time")
 
 
 def its_settings_name_it(case: DatasetCase) -> None:
-    """A prepared data set is a specification of itself."""
+    """Ensure that name and settings of a prepared data set specify the same data set."""
     named = normalize(case.spec)
-    found = {"name": named["name"], **case.dataset.settings}
-    ensure(found == named, f"{found!r} is not {named!r}")
+    prepared = {"name": named["name"], **case.dataset.settings}
+    ensure(prepared == named, f"{prepared!r} is not {named!r}")
     ensure(normalize(named) == named, f"{named!r} is not in its canonical form")
 
 

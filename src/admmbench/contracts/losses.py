@@ -1,4 +1,4 @@
-"""Contracts of every loss: its bounds, its derivatives, and its numbers where predictions are extreme.
+"""Contracts of every loss: bounds, derivatives, and values where predictions are extreme.
 
 The checks need the loss alone. They use small data with targets that the loss accepts, made from a fixed seed, and
 search for violations for about a second.
@@ -20,15 +20,15 @@ _ROUNDING = 1e-9
 _HUGE = (1e4, 1e8, 1e15)
 
 
-def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
-    """Find all checks of a loss: its name, the path of its file, or a mapping with ``name`` and parameters."""
+def loss_checks(name: str | Mapping[str, Any]) -> Iterator[Check]:
+    """Yield all checks of a loss: its name, the path of its file, or a mapping with ``name`` and parameters."""
     case = LossCase(name)
     for check in (*_ALWAYS, *(_SCALAR if case.scalar else ())):
-        yield Check.of(np.errstate(all="ignore")(check), case)
+        yield Check.from_function(np.errstate(all="ignore")(check), case)
 
 
 def some_data_set_suits_it(case: LossCase) -> None:
-    """Targets, mistakes and variables have the shapes and names that evaluation takes."""
+    """Ensure that a data set suits the loss, and that evaluation gets shapes and names as expected."""
     ensure(case.suited, "it accepts neither classes nor numbers as targets")
     for data in case.suited:
         loss, K = case.loss, case.loss.outputs(data.info)
@@ -50,33 +50,33 @@ def some_data_set_suits_it(case: LossCase) -> None:
 
 
 def slopes_are_differences_of_the_value(case: LossCase) -> None:
-    """A central difference is within curvature times step of the slope, also at kinks of the slope."""
+    """Ensure that derivatives agree with central differences, within curvature times step, also at kinks."""
     for u, y in case.points:
         slopes, K = case.slopes(u, y), u.shape[1]
         value = case.values(u, y)
-        for k, way in enumerate(STEP * np.eye(K)):
-            higher, lower = case.values(u + way, y), case.values(u - way, y)
+        for k, step in enumerate(STEP * np.eye(K)):
+            higher, lower = case.values(u + step, y), case.values(u - step, y)
             allowed = case.loss.curvature_bound * STEP + _ROUNDING * (1 + np.abs(value))
             allowed = allowed + 1e-9 * np.abs(u).max(axis=1) * (1 + np.abs(slopes[:, k]))
-            found = (higher - lower) / (2 * STEP)
-            close(slopes[:, k], found, allowed, f"slope in prediction {k}")
+            difference = (higher - lower) / (2 * STEP)
+            close(slopes[:, k], difference, allowed, f"slope in prediction {k}")
 
 
 def curvature_is_a_difference_of_slopes(case: LossCase) -> None:
-    """A difference of slopes lies between the curvatures around; they differ at kinks only."""
+    """Ensure that differences of derivatives lie between the curvatures around, which differ at kinks only."""
     assert case.scalar
     for points, y in case.points:
         u = points[:, 0]
-        slopes = [case.scalar.slope(u + way, y) for way in (STEP, -STEP)]
-        found = (slopes[0] - slopes[1]) / (2 * STEP)
-        around = [case.scalar.curvature(u + way, y) for way in (-STEP, 0.0, STEP)]
+        slopes = [case.scalar.slope(u + step, y) for step in (STEP, -STEP)]
+        difference = (slopes[0] - slopes[1]) / (2 * STEP)
+        around = [case.scalar.curvature(u + step, y) for step in (-STEP, 0.0, STEP)]
         allowed = 1e-4 * case.loss.curvature_bound + 1e-8 * (1 + np.abs(u))
-        between = np.clip(found, np.min(around, axis=0), np.max(around, axis=0))
-        close(between, found, allowed, "curvature")
+        between = np.clip(difference, np.min(around, axis=0), np.max(around, axis=0))
+        close(between, difference, allowed, "curvature")
 
 
 def values_are_finite_for_huge_predictions(case: LossCase) -> None:
-    """Nothing overflows, slopes keep their precision, and losses are double."""
+    """Ensure that nothing overflows, that derivatives keep their precision, and that losses are double."""
     for (u, y), dtype in itertools.product(case.points, (np.float32, np.float64)):
         for scale in _HUGE:
             far = (scale * np.sign(u)).astype(dtype)
@@ -88,22 +88,22 @@ def values_are_finite_for_huge_predictions(case: LossCase) -> None:
                     more = case.scalar.curvature(far[:, 0], targets) if case.scalar else values
                 except FloatingPointError as error:
                     raise AssertionError(f"{where}: {error}") from None
-            for what, found in (("slope", slopes), ("value", values), ("curvature", more)):
-                ensure(np.isfinite(found).all(), f"{where}: the {what} is not finite")
+            for quantity, numbers in (("slope", slopes), ("value", values), ("curvature", more)):
+                ensure(np.isfinite(numbers).all(), f"{where}: the {quantity} is not finite")
             ensure(slopes.dtype == dtype, f"slopes of {dtype.__name__} are {slopes.dtype}")
             ensure(values.dtype == np.float64, f"losses are {values.dtype}, not float64")
 
 
 def slopes_are_as_steep_as_it_says(case: LossCase) -> None:
-    """Bounds are suprema of the slope, in each norm."""
+    """Ensure that bounds are suprema of the derivative, in each norm."""
     loss = case.loss
     slopes = [case.slopes(u, y) for u, y in case.points]
     for order, bound in ((1, loss.slope_l1), (2, loss.slope_l2), (np.inf, loss.slope_linf)):
-        largest = np.array([np.linalg.norm(each, order, axis=1).max() for each in slopes])
+        largest = np.array([np.linalg.norm(vectors, order, axis=1).max() for vectors in slopes])
         supremum(largest, bound, f"the l{order} norm of the slope")
         if math.isinf(bound):
             far = [case.slopes(1e9 * np.sign(u), y) for u, y in case.points]
-            steep = max(np.linalg.norm(each, order, axis=1).max() for each in far)
+            steep = max(np.linalg.norm(vectors, order, axis=1).max() for vectors in far)
             ensure(
                 steep > 1000 * largest.max(),
                 f"it says that its slope is unbounded, but the l{order} norm stays at {steep:.3g}",
@@ -111,20 +111,20 @@ def slopes_are_as_steep_as_it_says(case: LossCase) -> None:
 
 
 def curvature_is_as_large_as_it_says(case: LossCase) -> None:
-    """The bound is the supremum of the second derivative's spectral norm."""
+    """Ensure that the bound is the supremum of the second derivative's spectral norm."""
     bound, largest = case.loss.curvature_bound, 0.0
     for u, y in case.points:
-        # Farther out differences of slopes are lost in rounding.
+        # Farther out, differences of derivatives are lost in rounding.
         near = np.abs(u).max(axis=1) <= 100
         norms = np.linalg.norm(case.hessians(u[near], y[near]), 2, axis=(1, 2))
         largest = np.maximum(largest, norms.max())  # which is NaN where a norm is
-    # Differences of slopes have an error of their own.
+    # Differences of derivatives have an error of their own.
     rounded = bound if bound < largest <= bound + 1e-7 else largest
     supremum(np.array(rounded), bound, "the curvature")
 
 
 def slopes_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
-    """The number is the dimension of their span."""
+    """Ensure that derivatives span no more dimensions than `rank` says."""
     for u, y in case.points:
         rank = int(np.linalg.matrix_rank(case.slopes(u, y), rtol=1e-9))
         declared = case.loss.rank(u.shape[1])
@@ -132,16 +132,16 @@ def slopes_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
 
 
 def it_is_convex_or_not_as_it_says(case: LossCase) -> None:
-    """Midpoints of a convex loss lie below; some of the others do not."""
+    """Ensure that all midpoints of a convex loss lie below, and that some of another loss lie above."""
     below = True
     for u, y in case.points:
         rng = np.random.default_rng(4)
         for target in np.unique(y):
-            own = u[y == target]
-            first, second = own[rng.integers(0, len(own), (2, 4000))]
-            same = np.full(len(first), target)
-            ends = (case.values(first, same) + case.values(second, same)) / 2
-            middle = case.values((first + second) / 2, same)
+            predictions = u[y == target]
+            first, second = predictions[rng.integers(0, len(predictions), (2, 4000))]
+            targets = np.full(len(first), target)
+            ends = (case.values(first, targets) + case.values(second, targets)) / 2
+            middle = case.values((first + second) / 2, targets)
             below &= bool((middle <= ends + 1e-12 * (1 + np.abs(ends))).all())
     ensure(below or not case.loss.convex, "it says that it is convex, but a midpoint lies above")
     ensure(
@@ -150,7 +150,7 @@ def it_is_convex_or_not_as_it_says(case: LossCase) -> None:
 
 
 def slopes_are_scaled_in_place(case: LossCase) -> None:
-    """Gradients are made of them: scaled slopes in place of the predictions, and norms of those before."""
+    """Ensure that scaled derivatives take the place of predictions, with norms of the unscaled ones."""
     rng = np.random.default_rng(5)
     for points, y in case.points:
         u = np.stack([points, points[::-1]], axis=1)
@@ -159,13 +159,13 @@ def slopes_are_scaled_in_place(case: LossCase) -> None:
         norms = case.loss.scaled_slopes(place, y, scale)
         size = 1 + np.abs(plain)
         close(place, scale[:, None, None] * plain, 1e-12 * size, "scaled slope")
-        for order, found in ((1, norms.l1), (2, norms.l2)):
+        for order, measured in ((1, norms.l1), (2, norms.l2)):
             wanted = np.linalg.norm(plain, order, axis=2)
-            close(found, wanted, 1e-12 * (1 + wanted), f"l{order} norm of the slope")
+            close(measured, wanted, 1e-12 * (1 + wanted), f"l{order} norm of the slope")
 
 
 def probabilities_are_clipped_to_the_floor(case: LossCase) -> None:
-    """No floor changes nothing, and a floor moves no slope further than itself."""
+    """Ensure that a floor of 0 changes nothing, and that a floor moves no derivative further than itself."""
     for u, y in case.points:
         plain = case.slopes(u, y)
         for floor in (0.0, 1e-3):

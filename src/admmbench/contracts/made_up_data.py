@@ -25,29 +25,29 @@ def make_dataset(
     Parameters
     ----------
     n_train, n_test, n_features, n_classes, writers
-        Sizes; without writers if there are 0.
+        Numbers of records, features, classes and writers; there is no attribute ``writer`` if ``writers`` is 0.
     seed
         Another seed gives other data.
     """
     rng = np.random.default_rng(seed)
     X, scores = _scores(rng, n_train + n_test, n_features, n_classes)
     y = scores.argmax(axis=1).astype(np.int64)
-    made = _made("made", X, y, n_train, tuple(str(k) for k in range(n_classes)))
+    data = _split("made", X, y, n_train, tuple(str(k) for k in range(n_classes)))
     if not writers:
-        return made
+        return data
     names = [f"writer {number}" for number in range(writers)]
-    return written_by(made, rng.integers(0, writers, n_train), names)
+    return written_by(data, rng.integers(0, writers, n_train), names)
 
 
 def using_some_columns(data: Dataset, numbers: Sequence[int], seed: int = 0) -> Dataset:
-    """Leave each writer's training records a random choice of their columns, and zeros in the others.
+    """Return the data with zeros in all but a random choice of columns of each writer's training records.
 
     Parameters
     ----------
     data
         The data set.
     numbers
-        Of columns that are left, for each writer.
+        Number of columns that are left, for each writer.
     seed
         Another seed chooses other columns.
     """
@@ -61,7 +61,7 @@ def using_some_columns(data: Dataset, numbers: Sequence[int], seed: int = 0) -> 
 def written_by(
     data: Dataset, writers: NDArray[np.integer[Any]], names: Sequence[str] | None = None
 ) -> Dataset:
-    """Make a data set whose training rows have writers, in the order of these; the first wrote all test rows.
+    """Make a data set whose training rows have writers, in their order; the first writer wrote all test rows.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def written_by(
     writers
         Number of the writer of each training row, shape (n_train,); sorted here.
     names
-        Of the writers; those of `data` if absent.
+        Names of the writers; those of `data` if absent.
     """
     values = data.attributes["writer"].values if names is None else tuple(names)
     train = np.sort(writers).astype(np.int32)
@@ -81,20 +81,21 @@ def written_by(
 def make_regression(
     n_train: int = 60, n_test: int = 30, n_features: int = 7, seed: int = 0
 ) -> Dataset:
-    """Make random records in [0, 1], see `make_dataset`, with a number that depends on them, about 0, of size 1."""
+    """Make random records in [0, 1], see `make_dataset`, with a target of mean 0 and size 1 that depends on them."""
     X, scores = _scores(np.random.default_rng(seed), n_train + n_test, n_features, 1)
     y = scores[:, 0].astype(np.float32)
-    return replace(_made("made numbers", X, y, n_train, ()), default_problem="squared")
+    return replace(_split("made numbers", X, y, n_train, ()), default_problem="squared")
 
 
 def _scores(rng: np.random.Generator, n: int, n_features: int, n_scores: int) -> tuple[Any, Any]:
-    """Draw records, and scores of each that depend on it, with some noise."""
+    """Draw records, and noisy scores that depend on them."""
     X = rng.random((n, n_features), dtype=np.float32)
     signal = (X - 0.5) @ rng.normal(size=(n_features, n_scores))
     return X, signal + 0.1 * rng.normal(size=signal.shape)
 
 
-def _made(name: str, X: Any, y: Any, n_train: int, class_names: tuple[str, ...]) -> Dataset:
+def _split(name: str, X: Any, y: Any, n_train: int, class_names: tuple[str, ...]) -> Dataset:
+    """Make a data set whose first records are for training, and the others for testing."""
     arrays = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
     parts = dict(zip(("X_train", "y_train", "X_test", "y_test"), arrays, strict=True))
     return Dataset(name=name, settings={}, class_names=class_names, **parts)

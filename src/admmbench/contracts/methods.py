@@ -8,7 +8,6 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,13 +15,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from admmbench.algorithms import resolve
-from admmbench.audit.auditor import audit
-from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import other_records
 from admmbench.base.algorithm import Caveat
 from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.base.types import Guarantee, Models
-from admmbench.contracts import Check, ensure
+from admmbench.contracts import Check, ensure, noise
 from admmbench.contracts.made_up_data import written_by
 from admmbench.contracts.runs import (
     AGENTS,
@@ -30,13 +26,12 @@ from admmbench.contracts.runs import (
     ROUNDS,
     Array,
     Backwards,
-    Breaking,
     Halfway,
     MethodCase,
     StoppedError,
-    agree,
-    play,
-    same,
+    ensure_agreement,
+    ensure_same,
+    run_without_engine,
     settings,
 )
 from admmbench.datasets import Dataset
@@ -44,40 +39,24 @@ from admmbench.engine import rounds as engine
 from admmbench.engine.context import Context
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.privacy import COMPOSED, Relation, epsilon_total
 from admmbench.problems.base import State
 from admmbench.problems.needs import Need
 from admmbench.results.statistics import after_start
-from admmbench.spec.guarantees import guarantee_with_noise, ledger
 
 _LEARNING_ROUNDS = 60
-# Rounding of single precision: between runs in it, and against double precision.
+# Relative rounding of single precision: between two runs, and against double precision; and absolute rounding.
 _ROUNDING, _PRECISION, _SMALL = 1e-4, 2e-3, 1e-5
 # Global models that a state may have besides the copies of all local ones.
 _GLOBAL_MODELS = 4
-# Two sites whose optimum depends on how agents and penalty are weighed, and what part of the way to it may be left.
+# Weights of agents and penalties on which the optimum of two sites depends; and the largest part of the way to the
+# optimum that a method may leave after so many rounds.
 _AVERAGES, _FACTORS, _STRENGTH = ("records", "agents"), (1 / 4, 1 / 2, 1, 2, 4), 0.1
 _ENDING_ROUNDS, _NEAR = 300, 0.01
 _MISSPELT = "varaint"
-# Enough for what leaves without noise, and to see who takes part; bounds from so few runs show little.
-_ATTACKED = 24
-_FEW = AuditSettings(rounds=3, repeats=24, canaries=["worst", "natural"])
-_SAMPLED = AuditSettings(rounds=4, repeats=64, canaries=["worst"])
-_SUM = {"trust": "secure_sum"}
-_SUM_OF_AGENTS = {"unit": "agent", **_SUM}
-_ATTACKS: list[tuple[dict[str, Any], AuditSettings]] = [
-    ({}, _FEW),
-    (_SUM, _FEW),
-    ({"unit": "agent"}, _FEW),
-    (_SUM_OF_AGENTS, _FEW),
-    ({**_SUM_OF_AGENTS, "participation": 0.25}, _SAMPLED),
-    ({**_SUM_OF_AGENTS, "relation": "replace", "cohort": 1}, _SAMPLED),
-]
-"""What is protected from whom, and who takes part, as far as a method has totals for it; and how it is attacked."""
 
 
-def of_method(name: str) -> Iterator[Check]:
-    """Find all checks of a method: a name in `list_algorithms`, or the path of a plug-in."""
+def method_checks(name: str) -> Iterator[Check]:
+    """Yield all checks of a method: a name in `list_algorithms`, or the path of a plug-in."""
     cls = resolve(name)
     for sharing, variant, params in itertools.product(
         cls.sharing, cls.variants, ({}, *cls.examples)
@@ -88,19 +67,19 @@ def of_method(name: str) -> Iterator[Check]:
         differs += [f"{key}={value}" for key, value in params.items()]
         label = f" ({', '.join(differs)})" if differs else ""
         checks = [*_ALWAYS]
-        checks += _NOISY if cls.release else []
+        checks += noise.NOISY if cls.release else []
         checks += _OVER_RECORDS if sharing != "columns" else []
         checks += _OVER_ROWS if sharing == "rows" else []
         checks += [approaches_a_solution if sharing == "constrained" else learns_without_noise]
         for check in checks:
-            yield Check.of(check, case, label)
+            yield Check.from_function(check, case, label)
 
 
 # Its declarations
 
 
 def is_a_frozen_dataclass_of_checked_parameters(case: MethodCase) -> None:
-    """Otherwise nobody would notice a misspelt parameter in a configuration."""
+    """Ensure that the class refuses unknown parameters and variants, so that misspelt ones are noticed."""
     cls = case.cls
     ensure(
         "__dataclass_fields__" in vars(cls),
@@ -115,7 +94,7 @@ def is_a_frozen_dataclass_of_checked_parameters(case: MethodCase) -> None:
 
 
 def facts_are_complete(case: MethodCase) -> None:
-    """The report, the ledger and the forecast read them."""
+    """Ensure that docstring, caveats, needs, sampling and guarantee are complete: report and ledger read them."""
     method = case.method
     text = vars(case.cls).get("__doc__") or ""
     # A dataclass without one gets its signature.
@@ -126,8 +105,8 @@ def facts_are_complete(case: MethodCase) -> None:
     ensure(
         isinstance(method.caveats, tuple)
         and all(
-            each in get_args(Caveat) or (each[:1].isupper() and each.rstrip().endswith("."))
-            for each in method.caveats
+            caveat in get_args(Caveat) or (caveat[:1].isupper() and caveat.rstrip().endswith("."))
+            for caveat in method.caveats
         ),
         f"caveats are sentences, from a capital letter to a full stop: {method.caveats!r}",
     )
@@ -135,19 +114,19 @@ def facts_are_complete(case: MethodCase) -> None:
         ensure(need in get_args(Need), f"needs: {need!r} is none of {', '.join(get_args(Need))}")
     ensure(0 < method.sampling <= 1, f"sampling is a probability, not {method.sampling!r}")
     for sensitivity in ("local", "global"):
-        found = method.guarantee(sensitivity)
+        guarantee = method.guarantee(sensitivity)
         ensure(
-            isinstance(found, Guarantee) and bool(found.conditions),
-            f"guarantee({sensitivity!r}) says neither what holds nor why not: {found!r}",
+            isinstance(guarantee, Guarantee) and bool(guarantee.conditions),
+            f"guarantee({sensitivity!r}) says neither what holds nor why not: {guarantee!r}",
         )
         ensure(
-            method.release is not None or found.kind == "none",
+            method.release is not None or guarantee.kind == "none",
             "it releases nothing noisy and states a guarantee",
         )
 
 
 def works_for_every_problem_that_it_does_not_refuse(case: MethodCase) -> None:
-    """Results are finite, or recorded as diverged."""
+    """Ensure that results for every loss and penalty are finite, or recorded as diverged."""
     for setting in settings(case.sharing):
         if case.refusal(setting) is not None:
             continue
@@ -165,20 +144,20 @@ def works_for_every_problem_that_it_does_not_refuse(case: MethodCase) -> None:
 
 
 def state_copies_bounds_the_state(case: MethodCase) -> None:
-    """The forecast of a job's memory rests on it."""
+    """Ensure that the state is no larger than declared: the forecast of a job's memory rests on `state_copies`."""
     agents, seeds = 8, 3
     train, test = (np.tile(X, (1, 10)) for X in (case.data.X_train, case.data.X_test))
     data = replace(case.data, X_train=train, X_test=test)
-    problem = {key: each for key, each in case.setting.problem.items() if key != "constraints"}
+    problem = {key: part for key, part in case.setting.problem.items() if key != "constraints"}
     spec = case.spec(dataset=data, agents=agents, problem=problem)
-    played = play(spec, data, rounds=2)
-    own = seeds * math.prod(played.federation.problem.model_shape) * 4
-    most = (case.method.resources.state_copies * agents + _GLOBAL_MODELS) * own
+    final = run_without_engine(spec, data, rounds=2)
+    model_size = seeds * math.prod(final.federation.problem.model_shape) * 4
+    most = (case.method.resources.state_copies * agents + _GLOBAL_MODELS) * model_size
     # As in a checkpoint: all arrays.
-    size = sum(map(len, played.content[1]))
+    size = sum(map(len, final.content[1]))
     ensure(
         size <= most,
-        f"its state has {size / agents / own:.1f} copies of all local models, state_copies says "
+        f"its state has {size / agents / model_size:.1f} copies of all local models, state_copies says "
         f"{case.method.resources.state_copies}",
     )
 
@@ -187,52 +166,54 @@ def state_copies_bounds_the_state(case: MethodCase) -> None:
 
 
 def what_it_measures_has_units_and_values(case: MethodCase) -> None:
-    """Results of any method have labels."""
+    """Ensure that the variables of a trace have units, long names and finite values."""
     trace = case.usual
     for name, variable in trace.data_vars.items():
         known = "units" in variable.attrs or "flag_values" in variable.attrs
         ensure(known and bool(variable.attrs["long_name"]), f"{name} has no units or long name")
     for name in case.method.variables:
-        found = np.isfinite(after_start(trace)[name])
-        ensure(found.all(), f"{name} is not measured in every round")
+        measured = np.isfinite(after_start(trace)[name])
+        ensure(measured.all(), f"{name} is not measured in every round")
     ensure(trace.status.isin(SUCCESSFUL).all(), "a run fails in the first rounds")
     ensure(np.isfinite(trace.train_loss).all(), "train_loss is not finite")
 
 
 def repetition_changes_no_bit(case: MethodCase) -> None:
-    """Random numbers come from the streams alone."""
-    same(case.usual, case.trace(), "a repetition")
+    """Ensure that a second run gives the same trace: random numbers come from the streams alone."""
+    ensure_same(case.usual, case.trace(), "a repetition")
 
 
 def going_on_from_a_checkpoint_changes_no_bit(case: MethodCase) -> None:
-    """All that the rounds to come depend on is in the state."""
+    """Ensure that a resumed run gives the same trace: later rounds depend on the state alone."""
     with tempfile.TemporaryDirectory() as folder:
         half = Halfway(Path(folder, "state"), 1 if case.cls.one_shot else 6)
         with contextlib.suppress(StoppedError):
             engine.run_rounds(case.spec(), case.data, Context(checkpoint=half))
-        play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
+        # Another run in between, as in a process that computes several runs.
+        run_without_engine(case.spec(), case.data, rounds=1)
         trace = engine.run_rounds(case.spec(), case.data, Context(checkpoint=half))
     resumed = trace.dataset(case.spec(), {}).drop_vars("seconds")
-    same(case.usual, resumed, "a restart from a checkpoint")
+    ensure_same(case.usual, resumed, "a restart from a checkpoint")
 
 
 def threads_and_the_order_of_agents_change_no_bit(case: MethodCase) -> None:
-    """A step reads and writes its own block, and sums are in the order of agents."""
-    usual = play(case.spec(), case.data, ROUNDS, size=1).content
+    """Ensure that a step reads and writes its own block only, and that sums are in the order of agents."""
+    usual = run_without_engine(case.spec(), case.data, ROUNDS, size=1).content
     with workers(3) as threads:
         pools = {"threads change": threads, "the order of agents changes": Backwards(1)}
-        for what, pool in pools.items():
-            found = play(case.spec(), case.data, ROUNDS, size=1, pool=pool).content
+        for change, pool in pools.items():
+            final = run_without_engine(case.spec(), case.data, ROUNDS, size=1, pool=pool)
             ensure(
-                found == usual, f"{what} the state: a step reads and writes its block's slice only"
+                final.content == usual,
+                f"{change} the state: a step reads and writes its block's slice only",
             )
 
 
 def another_block_of_agents_agrees_within_rounding(case: MethodCase) -> None:
-    """Agents that are served together know nothing of each other."""
-    usual = play(case.spec(), case.data, ROUNDS).state.w
+    """Ensure that agents that are served together know nothing of each other."""
+    usual = run_without_engine(case.spec(), case.data, ROUNDS).state.w
     for size in (1,) if case.sharing == "columns" else (1, 3):
-        model = play(case.spec(), case.data, ROUNDS, size=size).state.w
+        model = run_without_engine(case.spec(), case.data, ROUNDS, size=size).state.w
         ensure(
             np.allclose(model, usual, rtol=_ROUNDING, atol=_SMALL),
             f"the model is another one if {size} agents are served together",
@@ -240,10 +221,11 @@ def another_block_of_agents_agrees_within_rounding(case: MethodCase) -> None:
 
 
 def another_block_of_seeds_agrees_within_rounding(case: MethodCase) -> None:
-    """Seeds are a batch."""
+    """Ensure that a seed's model does not depend on the other seeds of its batch."""
     # By rounds without the engine: it computes one seed of a method that draws nothing.
     together, alone = (
-        play(spec, case.data, ROUNDS).state.w for spec in (case.spec(), case.spec(seeds=[1]))
+        run_without_engine(spec, case.data, ROUNDS).state.w
+        for spec in (case.spec(), case.spec(seeds=[1]))
     )
     gap = np.abs(together[1] - alone[0]).max()
     ensure(
@@ -253,13 +235,15 @@ def another_block_of_seeds_agrees_within_rounding(case: MethodCase) -> None:
 
 
 def double_precision_agrees_within_rounding(case: MethodCase) -> None:
-    """No number is rounded on its way."""
-    agree(case.usual, case.trace(dtype="float64"), "double precision", _PRECISION, _SMALL)
+    """Ensure that a run in double precision gives the same trace within the rounding of single precision."""
+    ensure_agreement(
+        case.usual, case.trace(dtype="float64"), "double precision", _PRECISION, _SMALL
+    )
 
 
 def seeds_differ_where_something_is_drawn(case: MethodCase) -> None:
-    """Seeds agree within rounding where nothing is drawn."""
-    models = play(case.spec(), case.data, ROUNDS).state.w
+    """Ensure that seeds give different models where something is drawn, and equal ones where nothing is."""
+    models = run_without_engine(case.spec(), case.data, ROUNDS).state.w
     different = len(np.unique(models.reshape(len(models), -1), axis=0))
     drawn = case.cls.release is not None or case.spec().method.draws
     # A sum over agents may be rounded otherwise at another place in the batch of seeds.
@@ -271,58 +255,13 @@ def seeds_differ_where_something_is_drawn(case: MethodCase) -> None:
     )
 
 
-def the_total_is_finite_where_noise_is_declared(case: MethodCase) -> None:
-    """A message without noise has an infinite total, whatever budget was asked for."""
-    trace, declared = case.usual, case.cls.release is not None
-    noisy = bool((trace.noise_magnitude > 0).any())
-    ensure(
-        noisy == declared,
-        f"its release is {case.cls.release!r}, and its noise is {'not ' if noisy else ''}zero",
-    )
-    composed = trace[COMPOSED]
-    finite = bool(np.isfinite(after_start(trace)[COMPOSED]).all())
-    ensure(finite == declared, f"{COMPOSED} does not fit its release")
-    ensure(
-        not declared or bool((composed.diff("round") > 0).all()),
-        f"{COMPOSED} does not grow by rounds",
-    )
-
-
-def without_a_budget_nothing_is_noisy(case: MethodCase) -> None:
-    """An infinite epsilon stands for the method without noise."""
-    trace = after_start(case.trace(epsilon=math.inf))
-    ensure(not trace.noise_magnitude.any(), "it adds noise though epsilon is infinite")
-    infinite = np.isinf(trace.epsilon_total) & np.isinf(trace[COMPOSED])
-    ensure(infinite.all(), "its total is finite without noise")
-
-
-def the_total_is_finite_where_there_is_a_guarantee(case: MethodCase) -> None:
-    """With a guarantee, the total is at most the composed loss."""
-    for sensitivity in ("local", "global"):
-        trace = after_start(case.trace(sensitivity=sensitivity))
-        ensure(np.isfinite(trace.train_loss).all(), "its loss is not finite")
-        kind = case.method.guarantee(sensitivity).kind
-        worth = guarantee_with_noise(case.spec(sensitivity=sensitivity))
-        ensure(
-            kind == "none" or worth.kind != "none",
-            f"with sensitivity: {sensitivity} its guarantee is {kind!r}, but its total is infinite: "
-            f"{worth.conditions}; let guarantee say none",
-        )
-        most = math.inf if kind == "none" else trace[COMPOSED]
-        fits = (trace.epsilon_total <= most) & (np.isinf(trace.epsilon_total) == (kind == "none"))
-        ensure(
-            fits.all(),
-            f"with sensitivity: {sensitivity} its guarantee is {kind!r}, which epsilon_total does not fit",
-        )
-
-
 def learns_without_noise(case: MethodCase) -> None:
-    """The training objective falls from where it starts."""
+    """Ensure that the training objective falls from where it starts."""
     # A mean of models that were each trained on a few records need not be near a minimum.
     alone: dict[str, Any] = {"agents": 1} if case.cls.one_shot else {}
     last = _LEARNING_ROUNDS
     spec = case.spec(epsilon=math.inf, rounds=last, evaluate_every=last, seeds=[0], **alone)
-    start, end = (play(spec, case.data, rounds=n).objective for n in (0, spec.rounds))
+    start, end = (run_without_engine(spec, case.data, rounds=n).objective for n in (0, spec.rounds))
     ensure(
         (end < start).all(),
         f"after {spec.rounds} rounds without noise the objective is {end[0]:.4g}, it was {start[0]:.4g}",
@@ -330,7 +269,7 @@ def learns_without_noise(case: MethodCase) -> None:
 
 
 def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
-    """Without noise it ends near no optimum of a problem that weighs agents or the penalty otherwise."""
+    """Ensure that a run without noise ends near the optimum of its problem, not of one with other weights."""
     if case.method.fixed_point:
         return
     data = _two_sites(case.data)
@@ -341,9 +280,9 @@ def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
         weighed = {"per": "total", "average": average, "strength": factor * _STRENGTH}
         return known | {"problem": case.setting.problem | weighed}
 
-    def left(state: State, average: str, factor: float) -> float:
-        """Part of the way from a model of zeros to an optimum that is left."""
-        start = play(case.spec(**stated(average, factor)), data, 0)
+    def part_left(state: State, average: str, factor: float) -> float:
+        """Return the part of the way from a model of zeros to an optimum that is left."""
+        start = run_without_engine(case.spec(**stated(average, factor)), data, 0)
         w = start.federation.problem.optimum()
         ends = (state, Models(w, np.broadcast_to(w, (2, *w.shape))))
         here, least = (replace(start, state=end).objective.item() for end in ends)
@@ -351,16 +290,19 @@ def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
 
     for average in _AVERAGES:
         spec = case.spec(**stated(average, 1))
-        if not play(spec, data, 0).federation.problem.loss.convex:
+        if not run_without_engine(spec, data, 0).federation.problem.loss.convex:
             return
-        state = play(spec, data, _ENDING_ROUNDS).state
-        if (near := left(state, average, 1)) < _NEAR:
+        state = run_without_engine(spec, data, _ENDING_ROUNDS).state
+        if (near := part_left(state, average, 1)) < _NEAR:
             continue
-        halfway = left(play(spec, data, _ENDING_ROUNDS // 2).state, average, 1)
-        others = [each for each in itertools.product(_AVERAGES, _FACTORS) if each != (average, 1)]
-        nearest, other, factor = min((left(state, *each), *each) for each in others)
+        half = run_without_engine(spec, data, _ENDING_ROUNDS // 2).state
+        halfway = part_left(half, average, 1)
+        others = [
+            weights for weights in itertools.product(_AVERAGES, _FACTORS) if weights != (average, 1)
+        ]
+        nearest, other, factor = min((part_left(state, *weights), *weights) for weights in others)
         ensure(
-            # On its way to one optimum it may pass another one.
+            # A method may pass one optimum on its way to another one.
             abs(halfway - near) > near / 20 or nearest > near / 4,
             f"with average: {average} it ends near the optimum with average: {other} and {factor:g} times the "
             "strength; `parts.objective` and `parts.mean_objective` have the stated weights; or say what its "
@@ -369,7 +311,7 @@ def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
 
 
 def _two_sites(data: Dataset) -> Dataset:
-    """Let one of two sites have few of the records, with targets that mean the opposite."""
+    """Return the data of two sites; the second has few of the records, with opposite targets."""
     y: Array = data.y_train.copy()
     few = np.arange(len(y)) >= 0.8 * len(y)
     y[few] = y.max() + y.min() - y[few]
@@ -377,7 +319,7 @@ def _two_sites(data: Dataset) -> Dataset:
 
 
 def approaches_a_solution(case: MethodCase) -> None:
-    """The violation of constraints falls, or the objective where there is none."""
+    """Ensure that the violation of constraints falls, or the objective where there is no violation."""
     trace = case.trace(rounds=_LEARNING_ROUNDS, evaluate_every=1, seeds=[0]).isel(seed=0)
     merit = trace.train_loss + 100 * trace.feasibility
     ensure(
@@ -386,101 +328,20 @@ def approaches_a_solution(case: MethodCase) -> None:
     )
 
 
-# Its noise
-
-
-def the_noise_matches_release_and_updates(case: MethodCase) -> None:
-    """``release`` is compared with the ledgers; the engine compares ``updates`` in every round."""
-    release = case.cls.release
-    assert release is not None
-    played = play(case.spec(), case.data, rounds=3).federation
-    released = {cost.name for ledger in played.ledgers for cost, _ in ledger.spending()}
-    ensure(
-        released == {release.kind.name},
-        f"it released {', '.join(released)}; declared: {release.kind.name} (law {release.law})",
-    )
-
-
-def the_noise_matches_cost_and_steady(case: MethodCase) -> None:
-    """``cost`` and ``steady`` are compared with the ledgers: noise is calibrated with them."""
-    if case.method.guarantee("global").kind == "none":
-        return
-    for relation in get_args(Relation):
-        spec = case.spec(sensitivity="global", privacy={"relation": relation})
-        played = play(spec, case.data, rounds=spec.rounds + case.method.extra_rounds)
-        problem = played.federation.problem
-        stated = ledger(spec, problem, played.federation.privacy).epsilon(spec.delta)
-        drawn = epsilon_total(played.federation.ledgers, spec.delta)
-        ensure(
-            math.isclose(stated, drawn, rel_tol=1e-6),
-            f"with relation: {relation} {spec.rounds} rounds are stated to cost {stated:.6g}, drawn is {drawn:.6g}",
-        )
-
-
-def worst_case_noise_knows_nothing_of_the_records(case: MethodCase) -> None:
-    """With ``sensitivity: global`` its scale depends on no record, or there is no guarantee."""
-    if case.method.guarantee("global").kind == "none":
-        return
-    # Equal seeds draw equal numbers, which the scale multiplies.
-    run = partial(case.trace, sensitivity="global")
-    traces, probes = [run(), run(dataset=case.setting.make(1))], []
-    for data in other_records(case.data):
-        with contextlib.suppress(engine.AlgorithmError):  # subproblems may not be solved on these
-            probes.append(run(dataset=data))
-    ensure(
-        probes, "it ends in an error on all data with other records, which its noise is compared on"
-    )
-    usual, *others = (after_start(trace).noise_magnitude for trace in (*traces, *probes))
-    ensure(
-        all(np.array_equal(usual, other) for other in others),
-        "with sensitivity: global other records change the scale of its noise, which its guarantee excludes",
-    )
-
-
-def attacks_find_nothing(case: MethodCase) -> None:
-    """With ``sensitivity: global`` all that leaves is noisy, and moves no further than the ledger is told."""
-    if case.method.guarantee("global").kind == "none":
-        return
-    for privacy, attacks in _ATTACKS:
-        given: dict[str, Any] = {"delta": 1e-3, "rounds": _ATTACKED, "privacy": privacy}
-        if "unit" in privacy:
-            given["problem"] = {**case.setting.problem, "average": "agents"}
-        if privacy and case.refusal(sensitivity="global", **given) is not None:
-            continue
-        found = audit(case.spec(sensitivity="global", **given), case.data, attacks)
-        sentences = {each.level: each.sentence for each in reversed(found.failures)}
-        where = f"with privacy: {inline_yaml(privacy)}: " if privacy else ""
-        ensure(found.passed is not False, where + " ".join(reversed(sentences.values())))
-        foreign = not case.cls.__module__.startswith("admmbench.")
-        ensure(not (foreign and found.uncovered), where + found.summary)
-
-
-def divergence_is_recorded(case: MethodCase) -> None:
-    """One seed is lost, the others go on as if nothing had happened."""
-    spec = case.spec()
-    keeper = Breaking(Path(), {}, math.inf)
-    trace = engine.run_rounds(spec, case.data, Context(checkpoint=keeper)).dataset(spec, {})
-    status = list(trace.status.values)
-    ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
-    usual, other = (
-        each.drop_vars(["seconds", "mistakes"], errors="ignore").sel(seed=[0, 2])
-        for each in (case.usual, trace)
-    )
-    same(usual, other, "another seed's divergence")
-
-
 # Rows
 
 
 def seeded_shares_are_a_partition_of_their_own(case: MethodCase) -> None:
-    """Seeds may share out the records in their own way."""
+    """Ensure that a seed with a partition of its own gives the same trace alone as in a batch."""
     shuffled = {"scheme": "iid", "agents": AGENTS, "shuffle": True}
     block, single = case.trace(agents=shuffled), case.trace(agents=shuffled, seeds=[2])
-    agree(block.sel(seed=2), single.sel(seed=2), "another block of shuffled seeds", _ROUNDING)
+    ensure_agreement(
+        block.sel(seed=2), single.sel(seed=2), "another block of shuffled seeds", _ROUNDING
+    )
 
 
 def writers_serve_as_agents(case: MethodCase) -> None:
-    """Agents differ in size, and one may have no record."""
+    """Ensure that a method runs where agents differ in size and one agent has no record."""
     writers = np.arange(RECORDS) % 5
     writers[writers == 3] = 2
     data = written_by(case.data, writers, [f"writer {number}" for number in range(5)])
@@ -500,16 +361,7 @@ _ALWAYS: Sequence[Callable[[MethodCase], None]] = (
     another_block_of_seeds_agrees_within_rounding,
     double_precision_agrees_within_rounding,
     seeds_differ_where_something_is_drawn,
-    the_total_is_finite_where_noise_is_declared,
-    the_total_is_finite_where_there_is_a_guarantee,
-    without_a_budget_nothing_is_noisy,
-)
-_NOISY = (
-    the_noise_matches_release_and_updates,
-    the_noise_matches_cost_and_steady,
-    worst_case_noise_knows_nothing_of_the_records,
-    attacks_find_nothing,
-    divergence_is_recorded,
+    *noise.TOTALS,
 )
 _OVER_RECORDS = (state_copies_bounds_the_state, seeded_shares_are_a_partition_of_their_own)
 _OVER_ROWS = (writers_serve_as_agents, approaches_the_optimum_of_the_stated_problem)

@@ -1,4 +1,4 @@
-"""Runs on made-up data that the checks of methods compare, and what watches them."""
+"""Runs on made-up data that the checks of methods compare, and checkpoints and workers that disturb them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PARTIES = [3, 4]
 _COMPARED = ("test_loss", "train_loss", "noise_magnitude", "consensus_violation")
 
 
-# No mean loss of the last made records above a bound that the best model does not meet, and a sum of weights.
+# Constraints: a bound on the mean loss that the best model does not meet, and a sum of weights.
 _CONSTRAINED = {
     "objective": {},
     "constraints": [
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
 
 
 def settings(sharing: str) -> Iterator[Setting]:
-    """Give every loss with every penalty, those of the papers first."""
+    """Yield every loss with every penalty, each with data that suit it; losses of the papers come first."""
     data: list[Callable[[int], Dataset]] = [
         lambda seed: make_dataset(RECORDS, n_classes=3, seed=seed),
         lambda seed: make_dataset(RECORDS, n_classes=2, seed=seed),
@@ -93,12 +93,12 @@ class MethodCase:
 
     @property
     def cls(self) -> type[Algorithm[Any, Any]]:
-        """Return its class."""
+        """Return the class of the method."""
         return resolve(self.name)
 
     @property
     def method(self) -> Algorithm[Any, Any]:
-        """Make the method anew each time, so that nothing can be kept in it."""
+        """Return a new instance of the method each time, so that no instance keeps anything for a later run."""
         return configured(self.cls, {**self.params, "variant": self.variant}, "params", self.name)
 
     @cached_property
@@ -111,14 +111,14 @@ class MethodCase:
 
     @cached_property
     def data(self) -> Dataset:
-        """Return data of that problem."""
+        """Return the data of the first accepted problem."""
         return self.setting.make(0)
 
     def spec(self, setting: Setting | None = None, **changes: Any) -> RunSpec:
-        """Say what a run with changed arguments is."""
+        """Return the specification of a run with changed arguments."""
         setting = setting or self.setting
         columns = {"scheme": "columns", "blocks": _PARTIES}
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "dataset": setting.make(0),
             "algorithm": self.name,
             "variant": self.variant,
@@ -131,7 +131,7 @@ class MethodCase:
             "seeds": [0, 1, 2],
         }
         one_round = {"rounds": 1, "evaluate_every": 1} if self.cls.one_shot else {}
-        return RunSpec(**{**given, **changes, **one_round})
+        return RunSpec(**{**arguments, **changes, **one_round})
 
     def refusal(self, setting: Setting | None = None, **changes: Any) -> str | None:
         """Return the message with which a problem is refused, or changed arguments."""
@@ -162,7 +162,7 @@ class Backwards(Workers):
 
 
 class StoppedError(Exception):
-    """A run was ended on purpose."""
+    """Deliberate end of a run."""
 
 
 class Halfway(Checkpoint):
@@ -173,7 +173,7 @@ class Halfway(Checkpoint):
         self._t = t
 
     def load(self, snapshot: Snapshot) -> None:
-        """Load the state that was saved; that a run goes on is no news here."""
+        """Load the saved state, without the message that a run goes on."""
         log = logging.getLogger(Checkpoint.__module__)
         log.disabled = True
         try:
@@ -189,24 +189,24 @@ class Halfway(Checkpoint):
 
 
 class Breaking(Checkpoint):
-    """Checkpoint that keeps nothing, and makes the noise of the second seed NaN."""
+    """Checkpoint that saves nothing, and makes the noise of the second seed NaN."""
 
     def load(self, snapshot: Snapshot) -> None:
-        """Break the sources of a run that starts."""
+        """Break the sources of noise at the start of a run."""
         for noise in snapshot.noise:
             noise.louder = np.where(np.arange(noise.keys.shape[1]) == 1, np.nan, 1.0)
 
 
 @dataclass(frozen=True)
-class Played:
-    """Method after some rounds, without the engine around them."""
+class FinalState:
+    """Federation and state after some rounds of a method, without the engine."""
 
     federation: Federation[Any, Any]
     state: State
 
     @property
     def content(self) -> tuple[str, list[bytes]]:
-        """Return all of the state, as a checkpoint has it: JSON, and arrays beside it."""
+        """Return all of the state as a checkpoint stores it: JSON, and the bytes of arrays."""
         arrays: list[Array] = []
         text = json.dumps(pack(self.state, arrays))
         return text, [array.tobytes() for array in arrays]
@@ -221,14 +221,28 @@ class Played:
         )
 
 
-def play(
+def run_without_engine(
     spec: RunSpec,
     data: Dataset,
     rounds: int,
     size: int | None = None,
     pool: Workers | None = None,
-) -> Played:
-    """Let a method do some rounds, with so many agents in a block."""
+) -> FinalState:
+    """Run some rounds of a method without the engine.
+
+    Parameters
+    ----------
+    spec
+        Specification of the run.
+    data
+        Data set of the run.
+    rounds
+        Number of rounds.
+    size
+        Number of agents in a block; chosen as in other runs if absent.
+    pool
+        Workers that serve the blocks; a single one if absent.
+    """
     with workers(1) as alone, np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, data, pool or alone, size=size)
         method = spec.method
@@ -237,24 +251,26 @@ def play(
             for block in federation.blocks:
                 block.noise.begin_round(t)
             do_round(method, t, state, federation)
-    return Played(federation, state)
+    return FinalState(federation, state)
 
 
-def same(one: xr.Dataset, other: xr.Dataset, what: str) -> None:
-    """Ensure that something changes no bit of a trace."""
+def ensure_same(one: xr.Dataset, other: xr.Dataset, change: str) -> None:
+    """Ensure that two traces are the same in every bit; `change` names their difference in a message."""
     changed = [
         str(name)
         for name in one.data_vars
         if not np.array_equal(one[name].values, other[name].values, equal_nan=True)
     ]
-    ensure(not changed, f"{what} changes {', '.join(changed)}")
+    ensure(not changed, f"{change} changes {', '.join(changed)}")
 
 
-def agree(one: xr.Dataset, other: xr.Dataset, what: str, rtol: float, atol: float = 0.0) -> None:
-    """Ensure that something changes a trace by rounding at most."""
+def ensure_agreement(
+    one: xr.Dataset, other: xr.Dataset, change: str, rtol: float, atol: float = 0.0
+) -> None:
+    """Ensure that two traces agree within rounding; `change` names their difference in a message."""
     for name in _COMPARED:
         a, b = one[name].values, other[name].values
         ensure(
             np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True),
-            f"{what} changes {name} beyond rounding, by up to {np.nanmax(np.abs(a - b)):.2g}",
+            f"{change} changes {name} beyond rounding, by up to {np.nanmax(np.abs(a - b)):.2g}",
         )

@@ -1,4 +1,4 @@
-"""Figures of an experiment: a kind is a tidy table of the results, and what seaborn draws of it."""
+"""Figures of an experiment: a kind makes a tidy table of the results, which seaborn draws."""
 
 from admmbench.figures.base import Figure
 

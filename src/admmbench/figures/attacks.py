@@ -1,4 +1,4 @@
-"""Attacks of an audit: how often each finds the canary, over the trade-off curve of the releases."""
+"""Drawing of an audit's attacks: how often each finds the canary, over the trade-off curve of the releases."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
 
 _SIDE = 2.2
-"""Of the drawing, in inches."""
+"""Width and height of the drawing, in inches."""
 _SOUND, _WRONG = "#333333", "#c0392b"
 
 
 def draw(audit: Audit) -> Drawing:
     """Draw the curve of an audit, guessing as a dotted line, and the intervals of each attack's rates as a cross.
 
-    The curve is the largest share of runs with the record that anybody finds who sees all releases of the attacked
-    rounds. A cross is red if it contradicts the curve or the total.
+    The curve is the largest part of the runs with the canary that an adversary can find who sees all releases of the
+    attacked rounds. A cross is red if it contradicts the curve or the total.
     """
     with mpl.rc_context(STYLE):
         drawing = Drawing(figsize=(_SIDE, _SIDE), layout=Layout())

@@ -1,4 +1,4 @@
-"""What all kinds of figures share: their keys, and what they select of the results.
+"""Base of all kinds of figures: common keys, and the selection of results.
 
 The configuration reads figures too, so neither this module nor the top of a kind imports packages that draw or compute
 statistics: they take seconds.
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     from admmbench.figures.look import Look
 
 Width = Literal["column", "page"]
-"""How wide a figure is on paper."""
+"""Width of a figure on paper."""
 FORMATS = ("svg", "pdf", "png", "csv")
-"""Files of a figure, of which the last has the table that is drawn."""
-SEALED = FORMATS[:-1]
-"""Those that end with a checksum: a line more would be a row of a table."""
+"""Suffixes of a figure's files, of which the last has the table behind the drawing."""
+CHECKSUMMED = FORMATS[:-1]
+"""Suffixes of files that end with a checksum; in a table, a further line would be a row."""
 PARAMETER = "params."
-"""Begins the name of a horizontal axis that is a parameter of methods."""
+"""Prefix in the name of a horizontal axis that is a parameter of methods."""
 
 
 class Scale(NamedTuple):
-    """The axis of a metric has a factor from the stored unit to the shown one, and a label."""
+    """Axis of a metric: factor from the stored unit to the shown one, and label."""
 
     factor: float
     label: str
 
 
 class Figure(Strict):
-    """A figure of the report is stated by these keys.
+    """Figure of the report, as stated by its keys.
 
-    A kind is a subclass that is the only one of its module. It adds keys of its own, makes a tidy table of the results,
-    and draws the rows of a panel by seaborn. ``Figure.model_validate`` makes the kind that a mapping names.
+    A kind is a subclass that is the only one of its module. A kind adds keys of its own, makes a tidy table of the
+    results, and draws the rows of a panel by seaborn. ``Figure.model_validate`` makes the kind that a mapping names.
     """
 
     name: Annotated[
@@ -78,20 +78,20 @@ class Figure(Strict):
     ] = None
 
     lost_runs: ClassVar[str] = "left out"
-    """What became of runs that diverged or timed out, for the small print."""
+    """Treatment of runs that diverged or timed out, in words of the small print."""
     lines_are_methods: ClassVar[bool] = True
-    """Whether a line has the look of the method of its label; otherwise lines look as their order says."""
+    """Whether a line has the look of the method of its label; otherwise the order of lines decides their looks."""
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Make the rows that are drawn, here the final value ``y`` of each run with all that is known of its method.
+        """Make the table of rows to draw, here the final value ``y`` of each run with all coordinates of its method.
 
-        ``line`` is what the legend names. Titles of panels, if there are several, are the categories of ``panel``.
-        Other columns are the kind's own.
+        The column ``line`` has the names in the legend. Titles of panels, if there are several, are the categories of
+        ``panel``. A kind may have further columns.
 
         Parameters
         ----------
         shown
-            Results, as far as `select` leaves them.
+            Results that `select` returned.
         """
         from admmbench.results import statistics
 
@@ -103,12 +103,12 @@ class Figure(Strict):
     def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
         """Draw the rows of a panel, by any function of seaborn that takes axes.
 
-        Legend, title, labels of axes and small print are added to what is drawn.
+        Legend, title, labels of axes and small print are added later.
 
         Parameters
         ----------
         panel
-            Where to.
+            Axes to draw into.
         table
             Rows of the panel, at least one.
         looks
@@ -127,11 +127,11 @@ class Figure(Strict):
 
     @property
     def metrics(self) -> list[str]:
-        """Name the variables of the results that are drawn."""
+        """Return the names of the drawn variables of the results."""
         return [self.metric]
 
     def says(self, n_seeds: int) -> str:
-        """Return a sentence of the small print on what the figure makes of the seeds."""
+        """Return a sentence of the small print on how the figure shows the seeds."""
         from admmbench.results import statistics
 
         if n_seeds == 1:
@@ -143,8 +143,9 @@ class Figure(Strict):
     def select(self, results: xr.Dataset) -> xr.Dataset:
         """Select methods and budgets; budgets without noise stay, for the reference lines.
 
-        A study that is scaled down may lack budgets that the figure of the paper shows: those that were run are drawn,
-        and all of them if none of the figure's is among them. The small print names what was not run.
+        A study that is scaled down may lack budgets that the figure of the paper shows. Then the figure shows the
+        budgets that were run, or all budgets of the study if none of the figure's was run. The small print names
+        missing budgets.
 
         Raises
         ------
@@ -162,14 +163,14 @@ class Figure(Strict):
         return results.sel(algorithm=self.algorithms or list(present), epsilon=epsilons)
 
     def budgets(self, shown: xr.Dataset) -> list[float]:
-        """Return the epsilons that are drawn: the finite ones, and infinity where it is asked for or alone."""
+        """Return the epsilons to draw: the finite ones, and infinity if it is asked for or the only one."""
         values = [float(e) for e in shown["epsilon"].values]
         finite = [e for e in values if math.isfinite(e)]
         asked = self.epsilon is not None and math.inf in self.epsilon
         return values if asked or not finite else finite
 
     def references(self, shown: xr.Dataset) -> list[str]:
-        """Name the methods that ran without noise only, for which noise and privacy are trivial."""
+        """Return the methods that ran without noise only; none for metrics of noise and privacy, which are trivial."""
         budgets = self.budgets(shown)
         if math.inf in budgets or math.inf not in shown["epsilon"].values:
             return []
@@ -193,8 +194,8 @@ class Figure(Strict):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _of_its_kind(cls, values: Any, handler: ModelWrapValidatorHandler[Figure]) -> Figure:
-        """Hand a mapping over to the kind that it names."""
+    def _resolve_kind(cls, values: Any, handler: ModelWrapValidatorHandler[Figure]) -> Figure:
+        """Validate a mapping by the kind that it names."""
         if cls is not Figure or not isinstance(values, Mapping):
             return handler(values)
         if "kind" not in values:
@@ -209,7 +210,7 @@ class Figure(Strict):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Describe one of all kinds where any figure may stand."""
+        """Return the schema of a kind; for the base class, the schema of any kind."""
         if cls is not Figure:
             return handler(schema)
         kinds = []
@@ -217,14 +218,14 @@ class Figure(Strict):
             kind = handler(KINDS.resolve(name).__pydantic_core_schema__)
             kind["properties"]["kind"] = {"const": name, "title": "Kind", "type": "string"}
             kinds.append(kind)
-        other = {"kind": {"pattern": r"\.py$", "title": "Kind", "type": "string"}}
-        own = {
+        properties = {"kind": {"pattern": r"\.py$", "title": "Kind", "type": "string"}}
+        plugin = {
             "title": "Your own",
             "description": "A kind of figure in a file of yours, whose class says which other keys there are.",
-            "properties": other,
+            "properties": properties,
             "required": ["name", "kind"],
         }
-        return {"oneOf": [*kinds, own]}
+        return {"oneOf": [*kinds, plugin]}
 
 
 KINDS = plugins.Registry(
@@ -233,4 +234,4 @@ KINDS = plugins.Registry(
     group="admmbench.figures",
     base=Figure,  # type: ignore[type-abstract]
 )
-"""Modules by what the key ``kind`` calls them."""
+"""Kinds by the value of the key ``kind``."""

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
     from admmbench.figures.look import Look
 
-# In inches: the width, so that a wide page has three side by side; the longest label; a row; what is above and below.
+# Sizes in inches: the width, so that a wide page has three drawings side by side; the longest label; a row; the space
+# above, below and at the edges.
 _WIDTH, _LONGEST, _ROW, _TOP, _BOTTOM, _EDGE = 2.95, 1.65, 0.14, 0.22, 0.4, 0.08
 _SIZES = {"winner": 7.0, "better": 7.0, "equivalent": 5.0, "undecided": 5.0}
-"""Points of the markers of methods that are not shown to be behind; one that was added and is better is a winner."""
+"""Sizes of markers, in points, by the marks of methods that are not significantly worse than another."""
 _BEHIND = 3.0
 _INK, _SOFT, _BAND = "#1d2125", "#59626b", "#dcefe2"
 
@@ -37,15 +38,16 @@ class Differences(NamedTuple):
     """Differences from one method in one setting."""
 
     base: str
-    """The method that others are compared with, by all its labels."""
+    """All labels of the method with which others are compared."""
     unit: str
-    """Of the differences: points of percentages, or the unit of the metric."""
+    """Unit of the differences: points of percentages, or the unit of the metric."""
     margin: float
-    """Differences up to it do not matter."""
+    """Largest difference that does not matter."""
     rows: pd.DataFrame
-    """The lowest mean first: ``line``, all labels of a method, ``label``, the first of them, ``difference``, the ends
-    ``lower`` and ``upper`` of its interval, ``mark``, see `admmbench.results.who_wins.marks`, and ``outdated``. A
-    method that lost runs has no difference; one with a single seed has no interval."""
+    """Rows of methods, the lowest mean first: ``line``, all labels of a method, ``label``, the first of them,
+    ``difference``, the ends ``lower`` and ``upper`` of its interval, ``mark``, see
+    `admmbench.results.who_wins.marks`, and ``outdated``. A method with failed runs has no difference; one with a single
+    seed has no interval."""
 
 
 def differences(setting: xr.Dataset) -> Differences | None:
@@ -54,7 +56,7 @@ def differences(setting: xr.Dataset) -> Differences | None:
     Parameters
     ----------
     setting
-        One of those that `admmbench.results.who_wins.compare` found.
+        Setting in the result of `admmbench.results.who_wins.compare`.
 
     Returns
     -------
@@ -88,31 +90,31 @@ def differences(setting: xr.Dataset) -> Differences | None:
     return Differences(" = ".join(same[base]), unit, float(setting["margin"]) * factor, rows)
 
 
-def draw(setting: xr.Dataset, found: Differences, looks: Mapping[str, Look]) -> Drawing:
+def draw(setting: xr.Dataset, shown: Differences, looks: Mapping[str, Look]) -> Drawing:
     """Draw a row for each method: the difference, its simultaneous interval, and the margin as a band.
 
     The axis is linear about 0 and logarithmic beyond, so that methods far behind leave room for the others.
 
     Parameters
     ----------
-    setting, found
-        What `differences` takes and returns.
+    setting, shown
+        Setting, and its result of `differences`.
     looks
-        Of the methods, by label.
+        Looks of the methods, by label.
     """
-    rows = found.rows
+    rows = shown.rows
     height = _TOP + _ROW * len(rows) + _BOTTOM
     with mpl.rc_context(AS_WRITTEN):
-        both = zip(rows["line"], rows["outdated"], strict=True)
-        labels = [_short(line) + MARK * old for line, old in both]
+        pairs = zip(rows["line"], rows["outdated"], strict=True)
+        labels = [_short(line) + MARK * old for line, old in pairs]
         left = 2 * _EDGE + max(map(_width, labels))
         width = _WIDTH - left - 2 * _EDGE
         place = left / _WIDTH, _BOTTOM / height, width / _WIDTH, _ROW * len(rows) / height
         drawing = Drawing(figsize=(_WIDTH, height))
         panel = drawing.add_axes(place)
-        _set_axis(panel, found)
-        if found.margin:
-            panel.axvspan(-found.margin, found.margin, color=_BAND, linewidth=0, zorder=0)
+        _set_axis(panel, shown)
+        if shown.margin:
+            panel.axvspan(-shown.margin, shown.margin, color=_BAND, linewidth=0, zorder=0)
         panel.axvline(0, color=_SOFT, linewidth=0.8, zorder=1)
         for number, row in enumerate(rows.itertuples()):
             _draw_row(panel, number, row, looks[str(row.label)])
@@ -123,15 +125,15 @@ def draw(setting: xr.Dataset, found: Differences, looks: Mapping[str, Look]) -> 
         panel.tick_params(axis="y", length=0)
         panel.grid(False, axis="y")
         panel.spines[["top", "right", "left"]].set_visible(False)
-        across = f"Difference from {_short(found.base)}{in_unit(found.unit)}"
-        drawing.text(0.5, 0.05 / height, across, ha="center", fontsize=7.5)
-        at = budget(float(setting["epsilon"]))
-        drawing.text(_EDGE / _WIDTH, 1 - 0.16 / height, at, weight="bold")
+        x_label = f"Difference from {_short(shown.base)}{in_unit(shown.unit)}"
+        drawing.text(0.5, 0.05 / height, x_label, ha="center", fontsize=7.5)
+        title_text = budget(float(setting["epsilon"]))
+        drawing.text(_EDGE / _WIDTH, 1 - 0.16 / height, title_text, weight="bold")
     return drawing
 
 
 def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
-    """Draw the interval and the marker: large for a winner, hollow where nothing is decided, small if behind."""
+    """Draw the interval and the marker: large for a winner, hollow if inconclusive, small if significantly worse."""
     if math.isnan(row.difference):
         how: dict[str, Any] = {"va": "center", "color": _SOFT, "fontsize": SMALL_PRINT}
         panel.annotate("lost runs", (0, number), (4, 0), textcoords="offset points", **how)
@@ -152,21 +154,21 @@ def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
     )
 
 
-def title(setting: xr.Dataset, found: Differences) -> str:
-    """Return a sentence on what the drawing of a setting shows."""
+def title(setting: xr.Dataset, shown: Differences) -> str:
+    """Return the title of the drawing of a setting."""
     where = f"{proper(str(setting['dataset'].item()))} at total {budget(float(setting['epsilon']))}"
-    return f"{setting['long_name'].item()} on {where}: differences from {found.base}"
+    return f"{setting['long_name'].item()} on {where}: differences from {shown.base}"
 
 
-def _set_axis(panel: Axes, found: Differences) -> None:
-    """Set ends, scale and ticks of the horizontal axis, so that all intervals are within it."""
-    rows = found.rows
+def _set_axis(panel: Axes, shown: Differences) -> None:
+    """Set ends, scale and ticks of the horizontal axis, so that the axis holds all intervals."""
+    rows = shown.rows
     values = rows[["difference", "lower", "upper"]].to_numpy()
     ends = np.array([np.nanmin(values), np.nanmax(values)])
     reach = (rows["upper"] - rows["lower"])[rows["mark"].isin([*_SIZES])].median() / 2
-    far = max(abs(ends).max(), found.margin) or 1.0
-    near = np.nanmax([found.margin, reach])
-    # Three powers of ten have room; nothing is near where there is neither a margin nor an interval.
+    far = max(abs(ends).max(), shown.margin) or 1.0
+    near = np.nanmax([shown.margin, reach])
+    # There is room for three powers of ten. Without a margin and an interval, all of the axis is linear.
     near = _round(max(2 * near, far / 500) if near > 1e-9 * far else far)
     low, high = (1.1 * end for end in (min(ends[0], -near / 2), max(ends[1], near / 2)))
     panel.set_xscale("symlog", linthresh=near, linscale=1.0)
@@ -188,7 +190,7 @@ def _round(value: float) -> float:
 
 
 def _short(label: str) -> str:
-    """Cut a label that is too long; the tables of the page have it whole."""
+    """Cut a label that is too long; the tables of the page have the whole label."""
     cut = label
     while _width(cut) > _LONGEST:
         label = label[:60][:-1]
@@ -198,5 +200,5 @@ def _short(label: str) -> str:
 
 @cache
 def _width(label: str) -> float:
-    """Width of a label in inches."""
+    """Return the width of a label in inches."""
     return float(TextPath((0, 0), label, size=AS_WRITTEN["ytick.labelsize"]).get_extents().x1) / 72

@@ -1,4 +1,4 @@
-"""Drawings and files of figures of any kind: panels of the kind, with one legend and small print below them.
+"""Drawings and files of figures of any kind: panels, with one legend and small print below them.
 
 Files are byte-for-byte reproducible.
 """
@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from admmbench import plugins
 from admmbench.figures import look
-from admmbench.figures.base import FORMATS, SEALED
+from admmbench.figures.base import CHECKSUMMED, FORMATS
 from admmbench.figures.style import (
     AS_WRITTEN,
     SMALL_PRINT,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 _DPI = 300
-"""Of a PNG, as journals ask for."""
+"""Resolution of a PNG in dots per inch, as journals ask for."""
 
 
 def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None = None) -> Drawing:
@@ -54,9 +54,9 @@ def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None =
     results
         Results of the experiment.
     figure
-        What to draw.
+        Figure to draw.
     looks
-        Of the methods of a study, by label; those that it lacks are decided for this experiment alone.
+        Looks of the methods of a study, by label; missing ones are chosen for this experiment alone.
 
     Returns
     -------
@@ -68,13 +68,13 @@ def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None =
     ValueError
         If the figure names a metric or label that the results do not hold.
     """
-    return _drawn(results, figure, looks)[0]
+    return _draw_with_table(results, figure, looks)[0]
 
 
-def _drawn(
+def _draw_with_table(
     results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None
 ) -> tuple[Drawing, pd.DataFrame]:
-    """Draw one figure, and return the table behind it too."""
+    """Draw one figure, and return the drawing and the table behind it."""
     shown = figure.select(results)
     # The canvas is needed for a layout without pyplot's global state.
     with mpl.rc_context(AS_WRITTEN):
@@ -83,7 +83,7 @@ def _drawn(
             styles = figure.looks(table, {**look.of_results([results]), **(looks or {})})
             drawing = _panels(figure, shown, table, styles)
         FigureCanvasAgg(drawing)
-        lost = _lost(shown, figure)
+        lost = _failed_runs(shown, figure)
         entries = _entries(drawing, shown, table, styles, {label for label, _ in lost})
         _add_foot(drawing, entries, _notes(shown, figure, lost))
     with mpl.rc_context(STYLE):
@@ -99,17 +99,17 @@ def _panels(
     if "panel" in table:  # a panel without rows is among the categories
         column = table["panel"]
         titles = list(column.cat.categories if hasattr(column, "cat") else column.unique())
-    across, up = figure.axes(shown)
-    drawing, panels = grid(figure, len(titles), across)
+    x_label, y_label = figure.axes(shown)
+    drawing, panels = grid(figure, len(titles), x_label)
     for panel, title in zip(panels.flat, titles, strict=False):
         label = panel.get_xlabel()
-        own = table[table["panel"] == title] if "panel" in table else table
-        if len(own):
-            figure.plot(panel, own, styles)
+        rows = table[table["panel"] == title] if "panel" in table else table
+        if len(rows):
+            figure.plot(panel, rows, styles)
         finish(panel, figure)
         panel.set(title=title, xlabel=label)
     for panel in panels[:, 0]:
-        set_label(panel, up)
+        set_label(panel, y_label)
     low, high = panels[0, 0].get_ylim()
     if figure.log and low > 0 and high < 50 * low:  # too short for powers of ten
         for panel in panels.flat:
@@ -118,7 +118,7 @@ def _panels(
 
 
 def _set_numbers(drawing: Drawing) -> None:
-    """Let numbers at ticks be formulas, as powers of ten are."""
+    """Let numbers at ticks be formulas, which powers of ten need."""
     for panel in drawing.axes:
         for axis in (panel.xaxis, panel.yaxis):
             for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
@@ -147,7 +147,7 @@ def save(
     figures
         Figures of the experiment.
     directory
-        Made if it is not there.
+        Folder to write, which is made if necessary.
     looks
         See :func:`draw`.
 
@@ -160,8 +160,8 @@ def save(
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for figure in figures:
-        drawing, table = _drawn(results, figure, looks)
-        files = {suffix: content(drawing, suffix, figure.name) for suffix in SEALED}
+        drawing, table = _draw_with_table(results, figure, looks)
+        files = {suffix: content(drawing, suffix, figure.name) for suffix in CHECKSUMMED}
         files["csv"] = table.to_csv(index=False, lineterminator="\n").encode()
         for suffix in FORMATS:
             path = folder / f"{figure.name}.{suffix}"
@@ -171,7 +171,7 @@ def save(
 
 
 def content(drawing: Drawing, suffix: str, name: str) -> bytes:
-    """Content of a file of a drawing, with its checksum: the same drawing and name give the same bytes."""
+    """Return the content of a file of a drawing, with its checksum: the same drawing and name give the same bytes."""
     # Identifiers of SVG elements are random unless salted; dates and versions change without the
     # data.
     fields = {
@@ -186,23 +186,23 @@ def content(drawing: Drawing, suffix: str, name: str) -> bytes:
     return with_checksum(buffer.getvalue(), lines[suffix])
 
 
-def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
-    """(label, text) for each method and budget of which runs did not complete."""
+def _failed_runs(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
+    """Return label and text for each method and budget with runs that did not complete."""
     if "seed" not in shown[figure.metric].dims:
         return []
     counts = statistics.counts(shown)
-    found = []
+    entries = []
     for label in map(str, shown["algorithm"].values):
         for epsilon in map(float, shown["epsilon"].values):
-            lost, total = statistics.lost(counts.sel(algorithm=label, epsilon=epsilon))
-            if lost:
-                text = f"{label}, {budget(epsilon)}: {' and '.join(lost)} of {total} runs"
-                found.append((label, text))
-    return found
+            by_outcome, total = statistics.lost(counts.sel(algorithm=label, epsilon=epsilon))
+            if by_outcome:
+                text = f"{label}, {budget(epsilon)}: {' and '.join(by_outcome)} of {total} runs"
+                entries.append((label, text))
+    return entries
 
 
 def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> list[str]:
-    """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
+    """Return footnotes: on seeds, on methods and budgets that are missing or unfinished, on data and on failed runs."""
     seeded = "seed" in shown[figure.metric].dims
     notes = []
     if seeded:
@@ -213,8 +213,8 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
                 f"From {ordered[0]} seeds on, more where a row was open (looks at {analyses[0]} to {analyses[-1]})."
             )
         elif fewer := statistics.fewer_seeds(shown):
-            each = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
-            notes.append(f"Fewer seeds: {'; '.join(each)}.")
+            points = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
+            notes.append(f"Fewer seeds: {'; '.join(points)}.")
     if unfinished := statistics.unfinished(shown):
         notes.append(f"Not finished by the method's own test: {', '.join(unfinished)}.")
     if absent := [e for e in figure.epsilon or [] if e not in shown["epsilon"].values]:
@@ -233,10 +233,10 @@ def _entries(
     styles: Mapping[str, Look],
     lost: set[str],
 ) -> dict[str, Line2D]:
-    """What the legend names: the lines of the table, in the order of the figure; † where runs were lost."""
-    there = set(table["line"])
+    """Return the entries of the legend: the lines of the table, in the order of the figure; † where runs failed."""
+    drawn = set(table["line"])
     order = [*map(str, shown["algorithm"].values), *table["line"]]
-    lines = [line for line in dict.fromkeys(order) if line in there]
+    lines = [line for line in dict.fromkeys(order) if line in drawn]
     room = int(drawing.get_figwidth() * 13)
     names = {line: textwrap.shorten(line, room, placeholder=" …") for line in lines}
     if len(set(names.values())) < len(names):

@@ -1,7 +1,7 @@
-"""Looks of methods: colour, dashes and marker, decided once for all experiments of a study.
+"""Looks of methods: colour, dashes and marker, chosen once for all experiments of a study.
 
 The opening picture of the report, its figures and the view "Explore" read the same looks. Drawing packages take seconds
-to import, and the configuration decides looks, so this module imports none.
+to import, and the configuration chooses looks, so this module imports none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PALETTE = (
     "#7a3b00",
     "#00567a",
 )
-"""Colours with a contrast of 3:1 to white or more, which the colour-blind can tell apart."""
+"""Colours with a contrast of at least 3:1 to white, which colour-blind readers can tell apart."""
 LINES: tuple[tuple[float, ...], ...] = (
     (),
     (5, 1.5),
@@ -39,14 +39,14 @@ _OWN_COLOR = {
     "output perturbation, scaled penalty": 4,
     "noisy gradients": 4,
 }
-"""Places in the palette that families have in every study where they are free; others take the first that is."""
+"""Places in the palette that families have in every study where the places are free; others take the first free one."""
 _DARK = "#333333"
 _REFERENCES = ((4, 2), (1.2, 1.6))
-"""Lines of the methods that others are compared with."""
+"""Dashes of methods with which others are compared."""
 
 
 class Look(NamedTuple):
-    """Colour, dashes and gaps in widths of the line (none of a whole line), and marker of a method."""
+    """Colour, dashes and marker of a method; dashes and gaps are in widths of the line, and a solid line has none."""
 
     color: str
     dashes: tuple[float, ...]
@@ -54,12 +54,12 @@ class Look(NamedTuple):
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> Look:
-        """Return the look that `_asdict` gave to JSON."""
+        """Make a look from the JSON of `_asdict`."""
         return cls(content["color"], tuple(content["dashes"]), content["marker"])
 
     @property
     def linestyle(self) -> str | tuple[int, tuple[float, ...]]:
-        """Return the line as matplotlib has it."""
+        """Return the style of the line in the form that matplotlib takes."""
         return (0, self.dashes) if self.dashes else "-"
 
     def line(self) -> dict[str, Any]:
@@ -72,19 +72,19 @@ class Look(NamedTuple):
         }
 
 
-class Kin(NamedTuple):
-    """What decides the look of a method, besides its label."""
+class Traits(NamedTuple):
+    """Traits of a method that decide its look, besides its label."""
 
     method: str
     family: str
     role: str
 
 
-def of_study(experiments: Iterable[Mapping[str, Kin]]) -> dict[str, Look]:
+def of_study(experiments: Iterable[Mapping[str, Traits]]) -> dict[str, Look]:
     """Choose the look of every label of a study.
 
     Methods of one family have one colour and differ in line and marker. Methods without a family have a colour each,
-    and so have all of an experiment in which no family is told from another, as in a study of one method's parameters.
+    and so have all methods of an experiment that compares no families, as in a study of one method's parameters.
     Methods that are no contenders are dark dashed lines. No two methods of one experiment share line and marker.
 
     Parameters
@@ -95,71 +95,77 @@ def of_study(experiments: Iterable[Mapping[str, Kin]]) -> dict[str, Look]:
     Returns
     -------
     dict
-        By label, in the order of the experiments.
+        Looks by label, in the order of the experiments.
     """
     experiments = list(experiments)
-    methods: dict[str, Kin] = {}
+    # A colour belongs to an owner: a family, or a label that has no family or competes with no other method.
+    methods: dict[str, Traits] = {}
     owners: dict[str, str] = {}
-    for own in experiments:
-        methods = {**own, **methods}
-        contenders = {label: each for label, each in own.items() if each.role == "contender"}
-        if len({each.method for each in contenders.values()}) > 1:
+    for experiment in experiments:
+        methods = {**experiment, **methods}
+        contenders = [label for label in experiment if experiment[label].role == "contender"]
+        if len({experiment[label].method for label in contenders}) > 1:
             owners |= {label: methods[label].family for label in contenders}
-    labels = list(dict.fromkeys(label for own in experiments for label in own))
-    beside = {label: {b for own in experiments if label in own for b in own} for label in labels}
+    labels = list(dict.fromkeys(label for experiment in experiments for label in experiment))
+    companions = {
+        label: {b for experiment in experiments if label in experiment for b in experiment}
+        for label in labels
+    }
     families = {family for family in owners.values() if family}
     owners = {label: owners.get(label) or f"label {label}" for label in labels}
     contends = [label for label in labels if methods[label].role == "contender"]
+    # Owners in one experiment must differ in colour, and families must in all of the study.
     rivals: dict[str, set[str]] = {}
     for label in contends:
-        apart = rivals.setdefault(owners[label], set())
-        apart |= {owners[b] for b in beside[label]}
-        apart |= families if owners[label] in families else set()
-    places = _places(rivals)
-    found: dict[str, Look] = {}
+        opponents = rivals.setdefault(owners[label], set())
+        opponents |= {owners[b] for b in companions[label]}
+        opponents |= families if owners[label] in families else set()
+    places = _color_places(rivals)
+    looks: dict[str, Look] = {}
     for label in contends:
-        found[label] = _look(places[owners[label]], [found[b] for b in beside[label] if b in found])
+        others = [looks[b] for b in companions[label] if b in looks]
+        looks[label] = _new_look(places[owners[label]], others)
     for label in labels:
-        if label not in found:
-            turn = sum(found[b].color == _DARK for b in beside[label] if b in found)
-            # The first have none of the markers, so that they look like no other line.
+        if label not in looks:
+            turn = sum(looks[b].color == _DARK for b in companions[label] if b in looks)
+            # The first ones have no marker, so that they look like no other line.
             marker = MARKERS[(turn - 2) % len(MARKERS)] if turn >= len(_REFERENCES) else ""
-            found[label] = Look(_DARK, _REFERENCES[turn % len(_REFERENCES)], marker)
-    return {label: found[label] for label in labels}
+            looks[label] = Look(_DARK, _REFERENCES[turn % len(_REFERENCES)], marker)
+    return {label: looks[label] for label in labels}
 
 
 def of_results(experiments: Iterable[xr.Dataset]) -> dict[str, Look]:
     """Choose the look of every label of results, see `of_study`; the coordinates ``family`` and ``role`` decide."""
-    from admmbench.results.kinship import with_kinship
+    from admmbench.results.declarations import with_declarations
 
     studied = []
-    for results in map(with_kinship, experiments):
-        columns = (results[name].values.tolist() for name in ("algorithm", *Kin._fields))
-        studied.append({label: Kin(*kin) for label, *kin in zip(*columns, strict=True)})
+    for results in map(with_declarations, experiments):
+        columns = (results[name].values.tolist() for name in ("algorithm", *Traits._fields))
+        studied.append({label: Traits(*traits) for label, *traits in zip(*columns, strict=True)})
     return of_study(studied)
 
 
 def of_lines(lines: Iterable[str]) -> dict[str, Look]:
-    """Choose looks of lines that stand for no single method, by their order."""
-    found: dict[str, Look] = {}
+    """Choose looks of lines that are no single methods, by their order."""
+    looks: dict[str, Look] = {}
     for turn, line in enumerate(dict.fromkeys(lines)):
-        found[line] = _look(turn % len(PALETTE), list(found.values()))
-    return found
+        looks[line] = _new_look(turn % len(PALETTE), list(looks.values()))
+    return looks
 
 
-def _places(rivals: Mapping[str, set[str]]) -> dict[str, int]:
-    """Place in the palette of each owner of a colour, from the owners that it must be told from."""
-    found: dict[str, int] = {}
+def _color_places(rivals: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return the place in the palette of each owner of a colour, given the owners that must have other colours."""
+    places: dict[str, int] = {}
     for owner in sorted(rivals, key=lambda owner: owner not in _OWN_COLOR):  # stable
-        taken = [found[other] for other in rivals[owner] if other in found]
-        own = _OWN_COLOR.get(owner, -1)
+        taken = [places[other] for other in rivals[owner] if other in places]
+        preferred = _OWN_COLOR.get(owner, -1)
         order = sorted(range(len(PALETTE)), key=lambda place: (taken.count(place), place))
-        found[owner] = own if own >= 0 and own not in taken else order[0]
-    return found
+        places[owner] = preferred if preferred >= 0 and preferred not in taken else order[0]
+    return places
 
 
-def _look(place: int, others: Sequence[Look]) -> Look:
-    """Draw a method in the colour of its place, with another line and marker than those beside it."""
+def _new_look(place: int, others: Sequence[Look]) -> Look:
+    """Return a look in the colour of a place, with another line and marker than the other looks."""
     step = sum(look.color == PALETTE[place] for look in others)
     used = {(look.dashes, look.marker) for look in others}
     first = place + 3 * step
@@ -168,4 +174,6 @@ def _look(place: int, others: Sequence[Look]) -> Look:
         for line in range(step, step + len(LINES))
         for marker in range(first, first + len(MARKERS))
     ]
-    return Look(PALETTE[place], *next((each for each in options if each not in used), options[0]))
+    return Look(
+        PALETTE[place], *next((option for option in options if option not in used), options[0])
+    )

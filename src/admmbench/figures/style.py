@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from admmbench.figures.look import Look
 
 WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.16}
-"""Of a figure, in inches: one column and two columns of a paper (IEEE, ACM)."""
+"""Widths of a figure, in inches: one column and two columns of a paper (IEEE, ACM)."""
 _SINGLE: dict[Width, float] = {"column": 2.3, "page": 3.0}
 """Height of a panel that is alone, in inches."""
 _ROW = 1.9
 """Height of one of several rows of panels, in inches."""
 _MOST_COLUMNS: dict[Width, int] = {"column": 2, "page": 3}
-"""Panels side by side."""
+"""Largest number of panels side by side."""
 
 STYLE = {
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": "#444444",
     "axes.linewidth": 0.8,
-    # Text stays text. Where a reader of SVG lacks the font of the layout, another as wide stands for it.
+    # Text stays text. A reader of SVG that lacks the font of the layout uses another one of the same width.
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "svg.fonttype": "none",
     # Lines leave out points that are nearer than half a point to the line without them.
     "path.simplify_threshold": 0.5,
-    # Ends of lines are those of an SVG that says nothing of them.
+    # Ends of lines are the default of SVG.
     "lines.solid_capstyle": "butt",
-    # A small range far from 0 has long ticks, and no offset that a reader must add.
+    # A small range far from 0 has long numbers at its ticks, and no offset that a reader must add.
     "axes.formatter.useoffset": False,
     "pdf.fonttype": 42,
     "font.size": 8,
@@ -63,16 +63,16 @@ STYLE = {
 
 
 AS_WRITTEN = {**STYLE, "text.parse_math": False}
-"""With text of users, in which ``$`` begins no formula; numbers at ticks of a logarithmic axis are formulas."""
+"""Style for text of users, in which ``$`` begins no formula; numbers at ticks of a logarithmic axis are formulas."""
 
 SMALL_PRINT = 7.0
-"""Size of the smallest text, in points: what journals ask for."""
+"""Size of the smallest text, in points, as journals ask for."""
 
 
 MOST_EDGES = 40
-"""Points at which a band is drawn, however many rounds there are."""
+"""Largest number of points at which a band is drawn."""
 MOST_TICKS = 5
-"""Of a logarithmic axis that says which values it has itself."""
+"""Largest number of ticks that are chosen for a logarithmic axis."""
 
 
 def draw_lines(
@@ -88,61 +88,75 @@ def draw_lines(
     Parameters
     ----------
     panel
-        Where to.
+        Axes to draw into.
     table
-        Has the columns `admmbench.figures.tidy.COLUMNS`.
+        Rows with the columns `admmbench.figures.tidy.COLUMNS`.
     looks
         Style of each line.
     marks
-        Markers of a line with many points, at equal distances along it; one at each point if 0.
+        Number of markers of a line with many points, at equal distances along the line; if 0, each point has one.
     points
-        Whether the few seeds are points and not thin lines.
+        Whether the values of few seeds are points instead of thin lines.
     """
     placed, seeds = table["x"].notna(), table["seed"].notna()
     levels, means = table[~placed], table[placed & ~seeds]
     for name, level in zip(levels["line"], levels["y"], strict=True):
         panel.axhline(level, label=name, **looks[name].line())
     colors = {line: looks[line].color for line in table["line"].unique()}
-    how: dict[str, Any] = {"x": "x", "y": "y", "hue": "line", "palette": colors, "ax": panel}
-    sns.lineplot(means, **how, estimator=None, legend=False)
+    common: dict[str, Any] = {"x": "x", "y": "y", "hue": "line", "palette": colors, "ax": panel}
+    sns.lineplot(means, **common, estimator=None, legend=False)
     lines = zip(panel.lines[len(levels) :], means["line"].unique(), strict=True)
     for turn, (line, name) in enumerate(lines):
-        own = means[means["line"] == name]
-        # Markers of two methods do not coincide.
-        thin = marks and len(own) > 2 * marks
-        every = (0.02 + 0.02 * (turn % 5), 1 / marks) if thin else None
-        line.set(**looks[name].line(), markevery=every, label=name)
-        if own["upper"].notna().any():
-            x, low, high = own[["x", "lower", "upper"]].values[_spread(len(own))].T
+        rows = means[means["line"] == name]
+        # Each line begins its markers at another place, so that markers of two methods do not coincide.
+        is_thinned = marks and len(rows) > 2 * marks
+        spacing = (0.02 + 0.02 * (turn % 5), 1 / marks) if is_thinned else None
+        line.set(**looks[name].line(), markevery=spacing, label=name)
+        if rows["upper"].notna().any():
+            x, low, high = rows[["x", "lower", "upper"]].values[_spread(len(rows))].T
             panel.fill_between(x, low, high, color=colors[name], alpha=0.2, linewidth=0)
     if seeds.any() and points:
-        sns.scatterplot(table[seeds], **how, marker=".", s=18, linewidth=0, legend=False)
+        sns.scatterplot(table[seeds], **common, marker=".", s=18, linewidth=0, legend=False)
     elif seeds.any():
-        each = {"units": "seed", "estimator": None, "linewidth": 0.5, "zorder": 1.5}
-        sns.lineplot(table[seeds], **how, **each, legend=False)
+        thin_lines = {"units": "seed", "estimator": None, "linewidth": 0.5, "zorder": 1.5}
+        sns.lineplot(table[seeds], **common, **thin_lines, legend=False)
 
 
 def _spread(count: int) -> NDArray[Any]:
-    """Places of some of many points, at equal distances, from the first to the last: edges of bands need no more."""
+    """Return places of some of many points, at equal distances, with the first and the last: enough for a band."""
     return np.unique(np.linspace(0, count - 1, min(count, MOST_EDGES)).round().astype(int))
 
 
 class Layout(ConstrainedLayoutEngine):
-    """Constrained layout with rounded places: last digits of its solver differ from one drawing to the next."""
+    """Constrained layout with rounded places, as last digits of its solver differ from one drawing to the next."""
 
     def execute(self, fig: Drawing) -> None:
-        """Lay the panels of a drawing out."""
+        """Lay out the panels of a drawing."""
         super().execute(fig)
         for panel in fig.axes:
             laid_out = panel.get_in_layout()
             panel.set_position(np.round(panel.get_position(original=True).bounds, 6).tolist())
-            panel.set_in_layout(laid_out)  # a place that is set leaves the layout
+            # Setting a place removes the panel from the layout.
+            panel.set_in_layout(laid_out)
 
 
 def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
-    """Make an empty drawing with some panels that share their axes, and a label on the horizontal axes of the lowest.
+    """Make an empty drawing with panels that share their axes.
 
-    The array has rows and columns, and may have more panels than are asked for; the last ones are then not visible.
+    Parameters
+    ----------
+    figure
+        Figure to draw, which may state a width.
+    count
+        Number of panels.
+    label
+        Label of the horizontal axes of the lowest panels.
+
+    Returns
+    -------
+    tuple
+        The drawing, and its panels as an array of rows and columns. The array may have more panels than ``count``; the
+        last ones are then not visible.
     """
     width = figure.width or ("column" if count == 1 else "page")
     # Four panels are a square rather than a row of three and one.
@@ -161,13 +175,13 @@ def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]
 
 
 def finish(panel: Axes, figure: Figure) -> None:
-    """Set the vertical axis, and say why if there is nothing in the panel."""
+    """Set the vertical axis, and write into an empty panel why it is empty."""
     panel.set(xlabel=None, ylabel=None)
     if not panel.has_data():
         empty = "no values above 0" if figure.log else "no results"
         middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": panel.transAxes}
         panel.text(0.5, 0.5, empty, color="#555555", **middle)
-        if not any(each.has_data() for each in panel.figure.axes):
+        if not any(other.has_data() for other in panel.figure.axes):
             panel.set(xticks=[], yticks=[])
     if figure.log:
         panel.set_yscale("log")
@@ -191,15 +205,15 @@ def set_ticks(axis: Axis, values: Sequence[float] = ()) -> None:
 
 
 def few_ticks(low: float, high: float) -> list[float]:
-    """Choose places on a logarithmic axis: powers of ten, and round numbers between them where these are few."""
+    """Choose places on a logarithmic axis: powers of ten, and round numbers in between where powers are few."""
     factors = (1, 2, 5) if high < 50 * low else (1,)
-    found = np.array(LogLocator(subs=factors, numticks=MOST_TICKS).tick_values(low, high))
-    inside = found[(found >= low) & (found <= high)]
+    ticks = np.array(LogLocator(subs=factors, numticks=MOST_TICKS).tick_values(low, high))
+    inside = ticks[(ticks >= low) & (ticks <= high)]
     return inside[:: -(-len(inside) // MOST_TICKS)].tolist()
 
 
 def set_label(panel: Axes, label: str) -> None:
-    """Label the vertical axis, in as many lines as the height of the panel asks for."""
+    """Label the vertical axis, in as many lines as the height of the panel requires."""
     inches = panel.bbox.height / panel.figure.dpi
     lines = [textwrap.fill(line, int(inches * 13)) for line in label.splitlines()]
     panel.set_ylabel("\n".join(lines))

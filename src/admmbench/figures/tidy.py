@@ -1,4 +1,4 @@
-"""Tidy tables: labelled results as rows of what is drawn.
+"""Tidy tables: labelled results as rows of drawings.
 
 The configuration reads figures too, so packages that compute statistics are imported when they are needed.
 """
@@ -20,19 +20,19 @@ COURSES = {
     "outer_iterations": "Outer iterations",
     "floats_sent": "Numbers sent",
 }
-"""What advances during a run, and how an axis calls it."""
+"""Quantities that advance during a run, with the labels of their axes."""
 
 COLUMNS = ("panel", "line", "x", "y", "lower", "upper", "seed")
-"""Of a table that `admmbench.figures.style.draw_lines` draws, see `points`; a line without x is level."""
+"""Columns of a table that `admmbench.figures.style.draw_lines` draws, see `points`; a line without x is level."""
 
 
 def points(values: xr.DataArray, *, log: bool = False) -> pd.DataFrame:
-    """Make the rows of one line: the mean over seeds, and how seeds spread about it.
+    """Make the rows of one line: the mean over seeds, and the spread of seeds about the mean.
 
     Parameters
     ----------
     values
-        Over ``seed``, if they differ, and one dimension more, the horizontal axis.
+        Values over one dimension, the horizontal axis, and over ``seed``, if seeds differ.
     log
         Whether the vertical axis is logarithmic: there is no row where the mean is not above 0, and a band ends at the
         mean where it would reach 0.
@@ -40,8 +40,8 @@ def points(values: xr.DataArray, *, log: bool = False) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``x`` and ``y``, the mean. ``lower`` and ``upper``, its band, are missing for few seeds: these have rows of
-        their own, with their ``seed``. Where all seeds have the same values there is neither.
+        ``x`` and ``y``, the mean. ``lower`` and ``upper``, its band, are missing for few seeds, each of which has rows
+        of its own, with its ``seed``. Seeds that all have the same values have neither band nor rows.
     """
     import pandas as pd
 
@@ -58,32 +58,35 @@ def points(values: xr.DataArray, *, log: bool = False) -> pd.DataFrame:
     if statistics.same_for_all_seeds(values).all():
         return table
     if (n := values.sizes["seed"]) <= statistics.FEW_SEEDS:
-        each = {"x": np.repeat(x, n), "y": values.transpose(axis, "seed").values.ravel()}
-        return pd.concat([table, pd.DataFrame(each | {"seed": np.tile(values["seed"], len(x))})])
+        columns = {"x": np.repeat(x, n), "y": values.transpose(axis, "seed").values.ravel()}
+        return pd.concat([table, pd.DataFrame(columns | {"seed": np.tile(values["seed"], len(x))})])
     band = statistics.band(values)
     lower = band["lower"].where(band["lower"] > 0, mean) if log else band["lower"]
     return table.assign(lower=lower.values, upper=band["upper"].values)
 
 
-def together(parts: Iterable[pd.DataFrame], panels: Sequence[str] = ("",)) -> pd.DataFrame:
-    """Make one table of the rows of all lines; a panel without a row is there all the same."""
+def combine(parts: Iterable[pd.DataFrame], panels: Sequence[str] = ("",)) -> pd.DataFrame:
+    """Combine the rows of all lines in one table; panels without rows are categories all the same."""
     import pandas as pd
 
     rows = pd.concat([pd.DataFrame({name: [] for name in COLUMNS}), *parts], ignore_index=True)
     return rows.assign(panel=pd.Categorical(rows["panel"], pd.Index(panels)))
 
 
-def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArray:
-    """Leave out the start, and put the mean over seeds of what advances in the place of the rounds.
+def values_over_course(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArray:
+    """Return values without the start, over a quantity that advances during a run.
+
+    The mean over seeds of this quantity takes the place of the rounds. Of several rounds with the same mean, the last
+    one stays.
 
     Parameters
     ----------
     values
-        A metric of one method at one epsilon; where several rounds are at one place, the last stands for them.
+        A metric of one method at one epsilon.
     shown
         Results of that method at that epsilon.
     course
-        What advances.
+        The quantity.
     """
     from admmbench.results import statistics
 
@@ -98,5 +101,5 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
 
 
 def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
-    """Return whether there are runs of a method at a budget."""
+    """Tell whether there are runs of a method at a budget."""
     return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())

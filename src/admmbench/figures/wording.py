@@ -1,4 +1,4 @@
-"""Numbers in sentences: with their unit, and as many digits as tell them apart."""
+"""Wording of numbers, labels and budgets in sentences and tables of reports and figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROPER = {
 
 
 def proper(key: str) -> str:
-    """Write the name of a data set or a paper as people do; one that is not known here stays as it is."""
+    """Write the usual name of a data set or a paper; a key without one stays as it is."""
     return _PROPER.get(key, key)
 
 
@@ -50,9 +50,9 @@ def quantity(
     return text if unit == "1" else f"{text} {unit}"
 
 
-def counted(count: int, what: str) -> str:
-    """Write a number of things, in the plural unless it is one."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun, in the plural unless the count is one."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def percent(*values: float) -> str:
@@ -66,7 +66,7 @@ def confidence(level: float) -> str:
 
 
 def number(value: float, form: str = ".4g") -> str:
-    """Write a number of a table: with four digits, or in a form; all digits of a larger one; a dash for none."""
+    """Write a number of a table: with four digits, or in a form; all digits from a thousand on; a dash for NaN."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -81,20 +81,20 @@ def measured(value: float, fraction: object) -> str:
 
 
 def best_constant(error: float, fraction: object, unit: str) -> str:
-    """Name the constant prediction that the training part suggests, with its test error; nothing if that is NaN."""
+    """Write the best constant prediction by the training records, with its test error; nothing if the error is NaN."""
     if math.isnan(error):
         return ""
-    what = "the commonest class" if fraction else "the mean of the training targets"
-    return f"{what}: {measured(error, fraction)} {'%' if fraction else unit.removeprefix('1')}".rstrip()
+    prediction = "the commonest class" if fraction else "the mean of the training targets"
+    return f"{prediction}: {measured(error, fraction)} {'%' if fraction else unit.removeprefix('1')}".rstrip()
 
 
 def given(value: float) -> str:
-    """Write a budget or a probability as it was given."""
+    """Write a budget or a probability as the user wrote it."""
     return f"{value:g}".replace("e-0", "e−")  # a hyphen may end a line
 
 
 def in_unit(unit: str) -> str:
-    """Write the unit of numbers, behind their name; nothing where they have none."""
+    """Write the unit of numbers, behind their name; nothing for numbers without a unit."""
     return {"%": " in percent", "1": "", "": ""}.get(unit, f" in {unit}")
 
 
@@ -104,12 +104,12 @@ def one_line(text: str) -> str:
 
 
 def some(labels: Sequence[str], most: int | None) -> list[str]:
-    """Choose the labels that are named where there is room for so many; a single further one is named as well."""
+    """Return the labels to write where there is room for ``most``; a single further label is written as well."""
     return [*labels] if most is None or len(labels) == most + 1 else [*labels[:most]]
 
 
 def listed(labels: Iterable[str], most: int | None = None) -> str:
-    """Write labels in a sentence, apart even where they hold commas: some of them, and how many more there are."""
+    """Write labels separated by semicolons, as labels may hold commas: at most some, and the number of others."""
     labels = [str(label) for label in labels]
     named = some(labels, most)
     more = len(labels) - len(named)
@@ -117,7 +117,7 @@ def listed(labels: Iterable[str], most: int | None = None) -> str:
 
 
 def together(labels: Iterable[str]) -> str:
-    """Write labels as the subject of a sentence, "A, B and C"; apart by semicolons where one of them holds a comma."""
+    """Write labels as the subject of a sentence, "A, B and C"; separated by semicolons if one of them has a comma."""
     labels = [str(label) for label in labels]
     if len(labels) < 2 or any("," in label for label in labels):
         return listed(labels)
@@ -129,30 +129,30 @@ def short(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.3g}"
 
 
-def at(what: str, *epsilons: float) -> str:
+def at(name: str, *epsilons: float) -> str:
     """Write a name at some budgets, or without one."""
     finite = [short(epsilon) for epsilon in epsilons if epsilon < math.inf]
     places = [f"at ε = {', '.join(finite)}"] if finite else []
     if math.inf in epsilons:
         places.append("without a budget")
-    return f"{what} {' and '.join(places)}"
+    return f"{name} {' and '.join(places)}"
 
 
 def stated(budget: float) -> str:
-    """Write a budget, or that there is none."""
+    """Write a budget, or ``none`` for an infinite one."""
     return "none" if math.isinf(budget) else number(budget)
 
 
 def budget(epsilon: float) -> str:
-    """Write an epsilon; where it is infinite there is no budget, though a method may add noise by its parameters."""
+    """Write an epsilon, or ``no budget`` for infinity, though a method may then add noise by its parameters."""
     return "no budget" if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
 def mapping(content: object) -> str:
-    """Write a mapping as ``key = value, ...``, with JSON of what is no text; empty ones are left out."""
+    """Write a mapping as ``key = value, ...``, with values that are no text as JSON, and without empty mappings."""
     if not isinstance(content, dict):
         return str(content)
     texts = {
-        key: each if isinstance(each, str) else json.dumps(each) for key, each in content.items()
+        key: text if isinstance(text, str) else json.dumps(text) for key, text in content.items()
     }
-    return ", ".join(f"{key} = {each}" for key, each in texts.items() if each != "{}")
+    return ", ".join(f"{key} = {text}" for key, text in texts.items() if text != "{}")

@@ -1,11 +1,13 @@
 """Verdicts on contrasts, which are differences and other quantities, from intervals alone: see docs/sure.md.
 
-A *setting* is one place where methods compete: a data set and a budget. Its pairs are judged on labelled arrays. A
-contrast of a claim is one estimate that should lie in a *region*: one-sided tests show that it does, and others refute
-it. Several contrasts together are shown if each of them is (intersection-union: the whole is false if one of them is,
-and that one is shown with a probability of at most its own level, so no level is corrected). They are refuted if one of
-them is: here one of several suffices, so each of k is refuted at a k-th of the level (Bonferroni). Where only some of
-them are to hold, it is the contrary: one that is shown at a k-th of its level is enough, and all must be refuted.
+A *setting* is a data set and a budget, at which methods compete. Its pairs are judged on labelled arrays.
+
+A contrast of a claim is one estimate that should lie in a *region*: one-sided tests show that it does, and other
+one-sided tests refute it. Several contrasts together are shown if each of them is shown. That needs no correction of
+levels (intersection-union): if the whole is false, one contrast is false, and this one is shown with a probability of
+at most its own level. Several contrasts together are refuted if one of them is refuted, so each of k is refuted at a
+k-th of the level (Bonferroni). Where only some contrasts are to hold, one that is shown at a k-th of its level is
+enough, and all must be refuted.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ import xarray as xr
 from admmbench.inference.intervals import LEVEL, Difference, Estimate
 
 TEST = 0.05
-"""Level of each of the two one-sided tests of equivalence; an interval of 90 %."""
+"""Level of each of the two one-sided tests of equivalence, that is of an interval of 90 %."""
 
 TAIL = (1 - LEVEL) / 2
-"""Level of other one-sided tests: one end of an interval of level `LEVEL`."""
+"""Level of other one-sided tests, that is of one end of an interval of level `LEVEL`."""
 
 Contrast = Estimate | Difference
 
 
 class PairVerdict(StrEnum):
-    """What an interval of a difference of two methods shows, of a metric that should be low."""
+    """Verdict of an interval on the difference of two methods, of a metric that should be low."""
 
     EQUIVALENT = "equivalent"
     BETTER = "better"
@@ -40,7 +42,7 @@ class PairVerdict(StrEnum):
 
 
 class SettingVerdict(StrEnum):
-    """Where a method stands in a setting."""
+    """Verdict on a method in a setting."""
 
     WINNER = "winner"
     EQUIVALENT = "equivalent"
@@ -50,7 +52,7 @@ class SettingVerdict(StrEnum):
 
 
 class Decision(StrEnum):
-    """What becomes of a contrast, or of several together."""
+    """Verdict on a contrast, or on several together."""
 
     SUPPORTED = "supported"
     CONTRADICTED = "contradicted"
@@ -71,8 +73,8 @@ def judge_pairs(gap: xr.Dataset, margin: float) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Of the dims of ``gap``, with values of `PairVerdict`: equivalent if the interval lies within the margin, even if
-        it excludes 0, else better or worse if it excludes 0, else undecided; empty where there is no difference at all.
+        Values of `PairVerdict` over the dims of ``gap``: equivalent if the interval lies within the margin, even if it
+        excludes 0, else better or worse if it excludes 0, else undecided; empty where the mean difference is NaN.
     """
     lower, upper = gap["lower"], gap["upper"]
     words = xr.full_like(lower, PairVerdict.UNDECIDED, "U10")
@@ -85,52 +87,53 @@ def judge_pairs(gap: xr.Dataset, margin: float) -> xr.DataArray:
 def judge_setting(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     """Judge the methods of a setting by the verdicts of all pairs.
 
-    A method that is worse than another is out. The best group is the lowest mean among the rest, and what is equivalent
-    to it; the setting is decided if every other method is out. All pairs are covered, so that the data may choose the
-    lowest mean.
+    A method that is worse than another is excluded. The best group is the method with the lowest mean among the rest,
+    and all methods that are equivalent to it; the setting is conclusive if every other method is excluded. The
+    intervals hold for all pairs together, so that the data may choose the lowest mean.
 
     Parameters
     ----------
     means
-        Over ``algorithm``, perhaps of several settings; NaN for methods that do not compete.
+        Means over ``algorithm``, perhaps of several settings; NaN for methods that do not compete.
     verdict
-        Over ``algorithm`` and ``rival``, of the same settings, as of :func:`judge_pairs`.
+        Verdicts of :func:`judge_pairs` over ``algorithm`` and ``rival``, of the same settings.
 
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm``, with values of `SettingVerdict`: ``winner`` for a method that all others are worse than,
-        ``equivalent`` for several in the best group, ``undecided`` for those among which the setting is not decided,
-        ``worse`` for the others, and empty for those that do not compete. ``alone`` for the only one that competes: it
-        beat nobody.
+        Values of `SettingVerdict` over ``algorithm``: ``winner`` for a method that is better than all others,
+        ``equivalent`` for several methods in the best group, ``undecided`` for methods among which the setting is
+        inconclusive, ``worse`` for the others, ``alone`` for the only method that competes, as it beat nobody, and
+        empty for methods that do not compete.
     """
     competes = means.notnull()
-    out = (verdict == PairVerdict.WORSE).any("rival") & competes
-    out &= (competes & ~out).any("algorithm")  # intervals that contradict each other say nothing
-    place = means.where(competes & ~out, np.inf).argmin("algorithm")
-    lowest = xr.DataArray(np.arange(means.sizes["algorithm"]), dims="algorithm") == place
-    group = competes & (lowest | (verdict.isel(rival=place) == PairVerdict.EQUIVALENT))
-    decided = (group | out | ~competes).all("algorithm")
+    excluded = (verdict == PairVerdict.WORSE).any("rival") & competes
+    # Intervals that contradict each other, so that all methods are excluded, exclude none.
+    excluded &= (competes & ~excluded).any("algorithm")
+    lowest_place = means.where(competes & ~excluded, np.inf).argmin("algorithm")
+    lowest = xr.DataArray(np.arange(means.sizes["algorithm"]), dims="algorithm") == lowest_place
+    group = competes & (lowest | (verdict.isel(rival=lowest_place) == PairVerdict.EQUIVALENT))
+    conclusive = (group | excluded | ~competes).all("algorithm")
     words = xr.full_like(means, SettingVerdict.UNDECIDED, "U10").where(competes, "")
-    words = words.where(~out, SettingVerdict.WORSE)
-    words = words.where(~(group & decided), SettingVerdict.EQUIVALENT)
+    words = words.where(~excluded, SettingVerdict.WORSE)
+    words = words.where(~(group & conclusive), SettingVerdict.EQUIVALENT)
     unique = group.sum("algorithm") == 1
-    words = words.where(~(group & decided & unique), SettingVerdict.WINNER)
+    words = words.where(~(group & conclusive & unique), SettingVerdict.WINNER)
     return words.where(~(competes & (competes.sum("algorithm") == 1)), SettingVerdict.ALONE)
 
 
 def ranks(gap: xr.Dataset) -> xr.Dataset:
     """Bound the rank of each method of a setting, 1 for the lowest, from the intervals of all pairs.
 
-    A method has at least as many ahead of it as are shown to be below it, and at least as many behind it as are shown
-    to be above: Klein, Wright and Wieczorek (2020), Journal of the Royal Statistical Society A 183. The ranks of all
-    methods lie within their bounds together, with the probability of the intervals.
+    At least as many methods are ahead of a method as are shown to be below it, and at least as many behind it as are
+    shown to be above it: Klein, Wright and Wieczorek (2020), Journal of the Royal Statistical Society A 183. The ranks
+    of all methods lie within their bounds together, with the probability of the intervals.
 
     Parameters
     ----------
     gap
         ``mean``, ``lower`` and ``upper`` of the differences, over ``algorithm`` and ``rival``; NaN for pairs that do
-        not compete. The bounds are NaN as well for a pair with one seed, of which nothing is shown.
+        not compete. The bounds are NaN as well for a pair with one seed, which shows nothing.
 
     Returns
     -------
@@ -144,22 +147,23 @@ def ranks(gap: xr.Dataset) -> xr.Dataset:
 
 
 def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) -> xr.DataArray:
-    """Compute pseudo-values of a statistic of means, one for each seed; their t interval is about it.
+    """Compute pseudo-values of a statistic of means, one for each seed; their t interval is about the statistic.
 
-    They are ``n T - (n - 1) T_k``, where ``T_k`` leaves out seed ``k`` (Tukey 1958). For a statistic that is
-    linear in the values of seeds these are its values seed by seed; for others, their mean has less bias than ``T``.
+    The pseudo-values are ``n T - (n - 1) T_k``, where ``T_k`` leaves out seed ``k`` (Tukey 1958). For a statistic that
+    is linear in the values of seeds they are its values seed by seed; for other statistics, their mean has less bias
+    than ``T``.
 
     Parameters
     ----------
     values
-        Any array with a dimension ``seed``. Seeds that lack a value do not enter.
+        Any array with a dimension ``seed``. Seeds that lack a value do not count.
     statistic
-        What it makes of such an array.
+        Function of such an array.
 
     Returns
     -------
     xarray.DataArray
-        Over ``seed``; the statistic itself, for one seed.
+        Pseudo-values over ``seed``; for one seed, the statistic itself.
     """
     whole = values.dropna("seed", how="any")
     n = whole.sizes["seed"]
@@ -174,45 +178,45 @@ _COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operato
 
 
 class Bound(NamedTuple):
-    """One-sided test of this level that a quantity lies on one side of a number."""
+    """One-sided test, of a level, that a quantity lies on one side of a limit."""
 
     side: Literal[">", ">=", "<", "<="]
     limit: float
     level: float
 
     def shown(self, contrast: Contrast) -> bool:
-        """Return whether the interval with this level beyond each end lies on the side."""
+        """Tell whether the interval, with the level of the test beyond each end, lies on the side of the limit."""
         lower, upper = contrast.interval(1 - 2 * self.level)
         return bool(_COMPARE[self.side](lower if ">" in self.side else upper, self.limit))
 
 
 class Evidence(NamedTuple):
-    """All of several bounds together, or any of them."""
+    """Evidence by several bounds, all of them together, or any of them."""
 
     how: Literal["all", "any"]
     bounds: tuple[Bound, ...]
 
     def shown(self, contrast: Contrast) -> bool:
-        """Return whether the bounds that a contrast shows are enough."""
+        """Tell whether the bounds that a contrast shows are enough."""
         enough = all if self.how == "all" else any
         return enough(bound.shown(contrast) for bound in self.bounds)
 
     def among(self, contrasts: int) -> Evidence:
-        """Return this evidence at levels that are corrected for so many contrasts, any of which would do."""
+        """Return the evidence at levels that are corrected for so many contrasts, any of which is enough."""
         bounds = tuple(bound._replace(level=bound.level / contrasts) for bound in self.bounds)
         return self._replace(bounds=bounds)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Region where a contrast should lie, by what shows it and what refutes it.
+    """Region in which a contrast should lie, with the evidence that shows it and that refutes it.
 
     Attributes
     ----------
     shown, refuted
         Evidence for and against.
     relevant
-        Smallest difference that matters; one that is shown to be smaller decides nothing.
+        Smallest difference that matters; a difference that is shown to be smaller is inconclusive.
     """
 
     shown: Evidence
@@ -226,14 +230,14 @@ class Region:
         return replace(self, refuted=self.refuted.among(contrasts))
 
     def is_negligible(self, contrast: Contrast) -> bool:
-        """Return whether a difference is too small to matter: above 0 all the same, or without variance."""
+        """Tell whether a difference is too small to matter: shown to be above 0 all the same, or without variance."""
         if contrast.deviation == 0:
             return abs(contrast.value) < self.relevant
-        both = self.shown.shown(contrast) and self.refuted.shown(contrast)
-        return bool(self.relevant and both)
+        inconclusive = self.shown.shown(contrast) and self.refuted.shown(contrast)
+        return bool(self.relevant and inconclusive)
 
     def judge(self, contrast: Contrast) -> Decision:
-        """Decide whether a contrast lies in the region, whose levels are those of :meth:`among`."""
+        """Judge whether a contrast lies in the region, whose levels :meth:`among` has corrected."""
         if self.is_negligible(contrast):
             return Decision.UNDECIDED
         if self.refuted.shown(contrast):
@@ -242,7 +246,7 @@ class Region:
 
 
 def within(centre: float, margin: float) -> Region:
-    """Make the region no farther from the centre than the margin: two one-sided tests show it (Schuirmann 1987)."""
+    """Make the region no farther from the centre than the margin, by two one-sided tests (Schuirmann 1987)."""
     low, high = centre - margin, centre + margin
     return Region(
         Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
@@ -258,7 +262,7 @@ def equivalent(margin: float, level: float) -> Region:
     margin
         Largest difference that does not matter.
     level
-        Of the interval that judges the pair.
+        Level of the interval that judges the pair.
     """
     tail = (1 - level) / 2
     return Region(
@@ -283,7 +287,10 @@ def above_zero(relevant: float) -> Region:
 
 
 def at_most(limit: float, refuted_above: float | None = None) -> Region:
-    """Make the region of at most the limit, which is refuted above it or another one; never, above infinity."""
+    """Make the region of at most the limit, which is refuted above the limit, or above another one.
+
+    No contrast refutes a region that is refuted above infinity.
+    """
     above = limit if refuted_above is None else refuted_above
     return Region(
         Evidence("all", (Bound("<=", limit, TEST),)),
@@ -292,7 +299,9 @@ def at_most(limit: float, refuted_above: float | None = None) -> Region:
 
 
 def decide(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
-    """Return the decision on several contrasts together, all of which are to hold, or some."""
-    found = set(decisions)
+    """Return the verdict on several contrasts together, of which all must hold, or with ``some``, one."""
+    present = set(decisions)
     order = [Decision.CONTRADICTED, Decision.NOT_RUN, Decision.UNDECIDED, Decision.SUPPORTED]
-    return next((each for each in (order[::-1] if some else order) if each in found), order[1])
+    return next(
+        (decision for decision in (order[::-1] if some else order) if decision in present), order[1]
+    )

@@ -14,10 +14,10 @@ from scipy.integrate import quad
 from scipy.special import betaincinv, comb, nctdtrit, stdtrit
 
 LEVEL = 0.95
-"""Confidence level of every interval that stands for itself."""
+"""Confidence level of every interval that is reported alone."""
 
 ROUNDING = 1e-9
-"""Standard deviations below this part of the values count as 0: they come from the order of sums."""
+"""Part of the values below which a standard deviation counts as 0: it comes from the order of sums."""
 
 
 def moments(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -54,11 +54,11 @@ def ends(
     Parameters
     ----------
     mean, deviation, n
-        As of :func:`moments`: numbers, arrays or labelled arrays.
+        Moments, see :func:`moments`: numbers, arrays or labelled arrays.
     level
         Confidence level, in (0, 1); a number or an array.
     redrawn
-        By how much the squared standard error exceeds ``s^2 / n``, in ``s^2``: Nadeau and Bengio (2003).
+        Excess of the squared standard error over ``s^2 / n``, in ``s^2``: Nadeau and Bengio (2003).
     depth
         Standard deviations below the mean.
     """
@@ -77,16 +77,16 @@ def student(
     redrawn: float = 0.0,
     least: float | xr.DataArray = 0.0,
 ) -> xr.Dataset:
-    """Compute Student's t interval of the mean over seeds; that of the paired t test, if values are differences.
+    """Compute Student's t interval of the mean over seeds; for differences, the interval of the paired t test.
 
     Parameters
     ----------
     values
         Any array with a dimension ``seed``; NaN where a run has no value.
     level, redrawn
-        As of :func:`ends`.
+        See :func:`ends`.
     least
-        Standard deviation that values are taken to have at least.
+        Lower bound of the standard deviation.
 
     Returns
     -------
@@ -106,17 +106,17 @@ def student(
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over seeds less ``depth`` standard deviations.
+    """Estimate of the mean over seeds less ``depth`` standard deviations.
 
-    ``depth`` is 0 for the mean itself, and :func:`normal_minimum` for the lowest of so many runs, whose expectation is
+    ``depth`` is 0 for the mean itself, and :func:`normal_minimum` for the lowest of several runs, whose expectation is
     ``mu - depth sigma`` if the values of runs are normal.
 
     Attributes
     ----------
     mean, deviation, n
-        As of :func:`moments`; a single value counts as exact, with a deviation of 0.
+        Moments, see :func:`moments`; a single value counts as exact, with a deviation of 0.
     redrawn, depth
-        As of :func:`ends`.
+        See :func:`ends`.
     """
 
     mean: float
@@ -137,7 +137,7 @@ class Estimate:
         return self.mean - self.depth * self.deviation
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return both ends of the interval; the estimate itself, if it is exact."""
+        """Return both ends of the interval; the estimate itself for both, if the estimate is exact."""
         if self.deviation == 0:
             return self.value, self.value
         low, high = ends(self.mean, self.deviation, self.n, level, self.redrawn, self.depth)
@@ -152,8 +152,9 @@ class Estimate:
 class Difference:
     """Difference of two estimates, such as two minima over runs.
 
-    Its interval comes from theirs (Zou and Donner 2008, Statistics in Medicine 27, equation 7, "MOVER"). They count as
-    independent; methods that share seeds vary together, if at all, so that the interval is rather too wide.
+    The interval comes from the intervals of both estimates (Zou and Donner 2008, Statistics in Medicine 27, equation 7,
+    "MOVER"). The estimates count as independent; methods that share seeds vary together, if at all, so that the
+    interval is rather too wide.
     """
 
     first: Estimate
@@ -171,7 +172,7 @@ class Difference:
 
     @property
     def n(self) -> int:
-        """Return the number of seeds that both have."""
+        """Return the smaller number of seeds of the two estimates."""
         return min(self.first.n, self.second.n)
 
     def interval(self, level: float) -> tuple[float, float]:
@@ -188,18 +189,18 @@ class Difference:
         return replace(self, first=self.first.with_seeds(n), second=self.second.with_seeds(n))
 
 
-def lowest(values: xr.DataArray, of: int) -> float:
-    """Average the lowest value of ``of`` runs over all choices of so many.
+def lowest(values: xr.DataArray, n_runs: int) -> float:
+    """Return the expected lowest value of ``n_runs`` runs, over all choices of so many runs from the values.
 
-    The minimum falls as runs are added, so it is that of exactly as many as a paper has; of more runs, their minima are
-    averaged.
+    The minimum falls as runs are added, so that a paper's minimum is compared with the minimum of exactly as many runs;
+    with more values, the minima of all choices are averaged.
 
     Parameters
     ----------
     values
         One number for each ``seed``; NaN where a run has none.
-    of
-        Number of runs; with fewer values, the minimum of those at hand.
+    n_runs
+        Number of runs; with fewer values, the minimum of these values counts.
 
     Returns
     -------
@@ -208,17 +209,18 @@ def lowest(values: xr.DataArray, of: int) -> float:
     """
     ascending = np.sort(values.values[np.isfinite(values.values)])
     n = len(ascending)
-    if n <= of:
+    if n <= n_runs:
         return float(ascending[0]) if n else math.nan
-    chosen = comb(np.arange(n)[::-1], of - 1) / comb(n, of)  # how often a value is the lowest
+    # Part of the choices in which each value is the lowest.
+    chosen = comb(np.arange(n)[::-1], n_runs - 1) / comb(n, n_runs)
     return float(chosen @ ascending)
 
 
-def normal_minimum(of: int) -> float:
-    """Return how far the lowest of ``of`` normal values lies below their mean on average, in standard deviations."""
+def normal_minimum(n_runs: int) -> float:
+    """Return the mean distance of the lowest of ``n_runs`` normal values below their mean, in standard deviations."""
 
     def density(x: float) -> float:
-        return float(of * x * stats.norm.pdf(x) * stats.norm.cdf(x) ** (of - 1))
+        return float(n_runs * x * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n_runs - 1))
 
     return float(quad(density, -12, 12)[0])
 
@@ -248,11 +250,11 @@ def clopper_pearson(count: Any, n: Any, level: Any, most: Any = None) -> tuple[A
     Parameters
     ----------
     count, n
-        Events, of so many trials: numbers, arrays or labelled arrays.
+        Numbers of events and of trials: numbers, arrays or labelled arrays.
     level
         Confidence level.
     most
-        Events with those that are in doubt, for the upper end; as many, if None.
+        Number of events with the doubtful ones, for the upper end; ``count``, if None.
 
     Returns
     -------
@@ -272,46 +274,47 @@ def chance_of_lower(differences: xr.DataArray, level: float | xr.DataArray) -> x
     Parameters
     ----------
     differences
-        Over ``seed`` and others; NaN where one of two methods was not run.
+        Differences over ``seed`` and other dims; NaN where one of two methods was not run.
     level
-        Of each interval.
+        Level of each interval.
 
     Returns
     -------
     xarray.Dataset
-        ``mean``: the part of the seeds, differences of 0 half. ``lower`` and ``upper``: the interval of
+        ``mean``: part of the seeds, where a difference of 0 counts half. ``lower`` and ``upper``: interval of
         :func:`clopper_pearson`, with differences of 0 counted as positive and as negative. NaN without seeds.
     """
     n = differences.notnull().sum("seed")
     below, tied = (differences < 0).sum("seed"), (differences == 0).sum("seed")
     lower, upper = clopper_pearson(below, n, level, below + tied)
-    found = xr.Dataset({"mean": (below + tied / 2) / n.clip(1), "lower": lower, "upper": upper})
-    return found.where(n > 0)
+    chance = xr.Dataset({"mean": (below + tied / 2) / n.clip(1), "lower": lower, "upper": upper})
+    return chance.where(n > 0)
 
 
 def half_width_over_records(mistakes: xr.DataArray, level: float | xr.DataArray) -> xr.DataArray:
     """Compute half the interval of the difference of two errors over test records drawn like those at hand.
 
     Each record has the part of the seeds at which a method is wrong; a difference of two methods is the mean over
-    records of the differences of these parts, which has Student's interval. What seeds draw widens it a little.
+    records of the differences of these parts, which has Student's interval. The randomness of seeds widens the
+    interval a little.
 
     Parameters
     ----------
     mistakes
-        Over ``algorithm`` and ``record``: parts of the seeds, 0 to 1.
+        Parts of the seeds, 0 to 1, over ``algorithm`` and ``record``.
     level
-        Of each interval.
+        Level of each interval.
 
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``rival``.
+        Half widths over ``algorithm`` and ``rival``.
     """
     n = mistakes.sizes["record"]
     parts = mistakes.transpose("algorithm", "record")
-    shared = np.atleast_2d(np.cov(parts.values))
-    own = np.diag(shared)
-    error = np.sqrt(np.maximum(own[:, None] + own[None] - 2 * shared, 0) / n)
+    covariances = np.atleast_2d(np.cov(parts.values))
+    variances = np.diag(covariances)
+    error = np.sqrt(np.maximum(variances[:, None] + variances[None] - 2 * covariances, 0) / n)
     labels = parts["algorithm"].values
     coords = {"algorithm": labels, "rival": labels}
     return xr.DataArray(error, coords, ("algorithm", "rival")) * stdtrit(n - 1, (1 + level) / 2)

@@ -1,7 +1,7 @@
 """Levels at which all intervals of a study hold together: over pairs, settings, interim analyses and added methods.
 
-An *interim analysis* is a number of seeds at which a study is judged. Whatever the data chose to read from the
-intervals of a study, all of it is right with the probability `TOGETHER`.
+An *interim analysis* is a number of seeds at which a study is judged. All intervals of a study are right with the
+probability `TOGETHER`, so that the data may choose which of them to report.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import xarray as xr
 from admmbench.inference.intervals import LEVEL, student
 
 ERROR = 1 - LEVEL
-"""Probability of a false decision that a study may have, over its life."""
+"""Largest probability that a study has a false verdict, over all its analyses."""
 
 SET_ASIDE = 0.2
-"""Part of `ERROR` that is kept for methods that are added later."""
+"""Part of `ERROR` that is reserved for methods that are added later."""
 
 TOGETHER = 1 - (1 - SET_ASIDE) * ERROR
 """Level at which the intervals of a study hold together, without methods that were added later."""
@@ -35,11 +35,11 @@ def level_of_pairs(pairs: int, settings: int, analyses: int) -> float:
     Parameters
     ----------
     pairs
-        Of methods of the setting.
+        Number of pairs of methods of the setting.
     settings
-        Of the study, each with the same part of the error.
+        Number of settings of the study, each with the same part of the error.
     analyses
-        At which the setting is judged, also those to come.
+        Number of analyses of the setting, with those to come.
     """
     return bonferroni(TOGETHER, max(pairs, 1) * settings * analyses)
 
@@ -53,11 +53,11 @@ def level_of_added(turn: int, stated: int, settings: int, analyses: int) -> floa
     Parameters
     ----------
     turn
-        k, 1 for the first method that was added.
+        k, which is 1 for the first method that was added.
     stated
-        Methods that the setting was stated with, each of which is compared with it.
+        Number of methods that the setting was stated with, each of which is compared with the added one.
     settings, analyses
-        As of :func:`level_of_pairs`.
+        See :func:`level_of_pairs`.
     """
     return 1 - SET_ASIDE * ERROR / (settings * analyses * stated * turn * (turn + 1))
 
@@ -70,29 +70,29 @@ def levels(
     Parameters
     ----------
     stated
-        Labels of the methods that the setting was stated with: what they are worth does not depend on later ones.
+        Labels of the methods that the setting was stated with: their verdicts do not depend on later ones.
     added
-        Turns of those that were added later, by label, see :func:`level_of_added`.
+        Turns of the methods that were added later, by label, see :func:`level_of_added`.
     settings, analyses
-        As of :func:`level_of_pairs`.
+        See :func:`level_of_pairs`.
 
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``rival``, NaN for two methods that were added, which are not compared.
+        Levels over ``algorithm`` and ``rival``, NaN for two methods that were added, which are not compared.
     """
     labels = [*stated, *added]
-    found = xr.DataArray(
+    by_pair = xr.DataArray(
         np.full((len(labels), len(labels)), np.nan),
         coords={"algorithm": labels, "rival": labels},
         dims=("algorithm", "rival"),
     )
     first = list(stated)
-    found.loc[first, first] = level_of_pairs(math.comb(len(first), 2), settings, analyses)
+    by_pair.loc[first, first] = level_of_pairs(math.comb(len(first), 2), settings, analyses)
     for label, turn in added.items():
         level = level_of_added(turn, len(first), settings, analyses)
-        found.loc[first, label] = found.loc[label, first] = level
-    return found
+        by_pair.loc[first, label] = by_pair.loc[label, first] = level
+    return by_pair
 
 
 def intersected(
@@ -104,41 +104,42 @@ def intersected(
 ) -> xr.Dataset:
     """Compute Student's interval of a mean difference at each interim analysis so far, and intersect them.
 
-    Where an early and a late one have nothing in common, one of them is wrong, and the last one counts.
+    Where an early and a late interval have nothing in common, one of them is wrong, and the last one counts.
 
     Parameters
     ----------
     differences
-        Over ``seed`` and others; NaN where one of two methods was not run.
+        Differences over ``seed`` and other dims; NaN where one of two methods was not run.
     level
-        Of each analysis, as `level_of_pairs` gives it, or of each pair, as `levels` does.
+        Level of each analysis, see `level_of_pairs`, or of each pair, see `levels`.
     analyses
         Numbers of seeds, increasing. Seeds beyond the last analysis that is complete do not count. Empty: all seeds are
         one analysis.
     redrawn, least
-        As of :func:`admmbench.inference.intervals.student`.
+        See :func:`admmbench.inference.intervals.student`.
 
     Returns
     -------
     xarray.Dataset
-        As of :func:`admmbench.inference.intervals.student`, with ``n`` of the last analysis.
+        Variables of :func:`admmbench.inference.intervals.student`, with ``n`` of the last analysis.
     """
     there = differences.notnull().sum("seed")
     seeds = differences.sizes["seed"]
-    found = None
+    intersection = None
     for n in [n for n in analyses if n <= seeds] or [seeds]:
-        now = student(differences.isel(seed=slice(n)), level, redrawn, least)
-        if found is None:
-            found = now
+        interval = student(differences.isel(seed=slice(n)), level, redrawn, least)
+        if intersection is None:
+            intersection = interval
             continue
-        low, high = found["lower"].fillna(-np.inf), found["upper"].fillna(np.inf)
-        lower = now["lower"].where(now["lower"] > low, low)
-        upper = now["upper"].where(now["upper"] < high, high)
-        agree = lower <= upper
-        met = now.assign(
-            lower=lower.where(agree, now["lower"]), upper=upper.where(agree, now["upper"])
+        low, high = intersection["lower"].fillna(-np.inf), intersection["upper"].fillna(np.inf)
+        lower = interval["lower"].where(interval["lower"] > low, low)
+        upper = interval["upper"].where(interval["upper"] < high, high)
+        overlap = lower <= upper
+        common = interval.assign(
+            lower=lower.where(overlap, interval["lower"]),
+            upper=upper.where(overlap, interval["upper"]),
         )
-        # Where a pair has no seeds beyond an earlier analysis, that one is its last.
-        found = met.where(there >= n, found)
-    assert found is not None
-    return found
+        # Where a pair has no seeds beyond an earlier analysis, that analysis is the pair's last one.
+        intersection = common.where(there >= n, intersection)
+    assert intersection is not None
+    return intersection

@@ -1,4 +1,4 @@
-"""How many seeds decide, and which differences a number of seeds shows: with the probability `POWER`."""
+"""Numbers of seeds that are conclusive, and differences that a number of seeds shows, with the probability `POWER`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scipy.special import ndtr, ndtri, stdtrit
 from admmbench.inference.contrasts import Bound, Contrast, Evidence, Region
 
 POWER = 0.8
-"""Probability with which a number of seeds decides, if means and standard deviations are what they seem."""
+"""Probability with which a number of seeds is conclusive, if means and standard deviations are as estimated."""
 
 MOST = 100_000
-"""Seeds beyond which nothing is forecast."""
+"""Largest forecast number of seeds."""
 
 
 def _power(size: float, quantile: float, df: int) -> float:
@@ -26,14 +26,15 @@ def _power(size: float, quantile: float, df: int) -> float:
 
 
 def _spread(quantile: float, df: int) -> float:
+    """Return the standard deviation in the approximation of `_power`."""
     return math.sqrt(1 + quantile**2 / (2 * df))
 
 
 def chance_of_bound(contrast: Contrast, bound: Bound, n: int) -> float:
-    """Return the probability that ``n`` seeds show a bound, if the contrast is as it seems.
+    """Return the probability that ``n`` seeds show a bound, if the contrast is as estimated.
 
-    For a mean this is the power of the t test. For other contrasts, the half width of the interval at ``n`` seeds
-    stands for that of Student's.
+    For a mean this is the power of the t test. For other contrasts, the half width of the interval at ``n`` seeds takes
+    the place of that of Student's interval.
     """
     contrast = contrast.with_seeds(n)
     lower, upper = contrast.interval(1 - 2 * bound.level)
@@ -48,7 +49,7 @@ def chance_of_bound(contrast: Contrast, bound: Bound, n: int) -> float:
 
 
 def chance(contrast: Contrast, evidence: Evidence, n: int) -> float:
-    """Return a lower limit of the probability that ``n`` seeds give this evidence, if the contrast is as it seems."""
+    """Return a lower limit of the probability that ``n`` seeds give evidence, if the contrast is as estimated."""
     chances = [chance_of_bound(contrast, bound, n) for bound in evidence.bounds]
     if evidence.how == "any":
         return max(chances)
@@ -56,29 +57,29 @@ def chance(contrast: Contrast, evidence: Evidence, n: int) -> float:
 
 
 def seeds_needed(contrasts: Sequence[tuple[Contrast, Region]], *, some: bool = False) -> float:
-    """Forecast how many seeds decide with the probability `POWER`, if contrasts are as they seem.
+    """Forecast the number of seeds that is conclusive with the probability `POWER`, if contrasts are as estimated.
 
     Parameters
     ----------
     contrasts
-        With their regions, of which all are to hold, or some. Each has its levels, see `Region.among`.
+        Contrasts with their regions, of which all must hold, or some. Each region has its levels, see `Region.among`.
     some
-        Whether one that holds is enough.
+        Whether one contrast that holds is enough.
 
     Returns
     -------
     float
-        The number of seeds: those that the hardest contrast takes where each has to be shown (or refuted), and the
-        easiest where one suffices. Infinite if it is above `MOST`, or no number of them decides.
+        Number of seeds that the hardest contrast needs where all have to be shown (or refuted), and the easiest one
+        where one suffices. Infinite if the number is above `MOST`, or no number is conclusive.
     """
     shown = [_fewest(contrast, region.shown) for contrast, region in contrasts]
     refuted = [_fewest(contrast, region.refuted) for contrast, region in contrasts]
-    one, every = (shown, refuted) if some else (refuted, shown)
-    return min(*one, max(every))
+    any_of, all_of = (shown, refuted) if some else (refuted, shown)
+    return min(*any_of, max(all_of))
 
 
 def _fewest(contrast: Contrast, evidence: Evidence) -> float:
-    """Return the fewest seeds that give this evidence with the probability `POWER`; infinite above `MOST`."""
+    """Return the fewest seeds that give evidence with the probability `POWER`; infinite above `MOST`."""
     numbers = range(2, MOST + 1)
     place = bisect_left(numbers, x=True, key=lambda n: chance(contrast, evidence, n) >= POWER)
     return float(numbers[place]) if place < len(numbers) else math.inf
@@ -94,9 +95,9 @@ def difference_shown(deviation: float, n: int, level: float, redrawn: float = 0.
     n
         Number of seeds, at least 2.
     level
-        Of the interval.
+        Level of the interval.
     redrawn
-        As of :func:`admmbench.inference.intervals.ends`.
+        See :func:`admmbench.inference.intervals.ends`.
     """
     quantile = float(stdtrit(n - 1, (1 + level) / 2))
     size = quantile * (1 - 1 / (4 * (n - 1))) + float(ndtri(POWER)) * _spread(quantile, n - 1)

@@ -1,1 +1,1 @@
-"""From the runs of an experiment to one labelled data set; statistics, comparisons, kept results."""
+"""Results of experiments as labelled data sets: statistics, comparisons, joins and reference results."""

@@ -1,7 +1,7 @@
-"""Results that are kept with the project: those of the largest runs of a study, to compare new results with.
+"""Reference results of the largest runs of a study, with which new results are compared.
 
-A folder has a file of results for each experiment, one of all trials for some whose settings were tuned, and one that
-says where each comes from, with its checksum.
+A folder has a file of results for each experiment, a file of all trials for some whose settings were tuned, and a list
+of all files, each with its command and its checksum.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 
 FILES = "files.yaml"
 _HEAD = "# Kept results, see docs/reproducing.md.\n"
-_SEARCH = "method", "budget"
-TRIALS = *_SEARCH, "settings", "error", "loss"
+_SEARCH_COLUMNS = "method", "budget"
+TRIALS = *_SEARCH_COLUMNS, "settings", "error", "loss"
 """Columns of the file of all trials of a study, see `admmbench.tuning`."""
 
 
 MARK = " †"
-"""Behind labels whose kept results are outdated."""
+"""Mark behind labels whose reference results are outdated."""
 
 
 class Outdated(Strict):
-    """Kept results of some methods are not those of today's code, until they are run again."""
+    """Methods whose reference results differ from those of today's code, until they are run again."""
 
     labels: Annotated[list[str], Field(min_length=1)]
-    """Of the methods."""
+    """Labels of the methods."""
     because: Text
-    """What was otherwise when they were run, as the end of a sentence."""
+    """Difference of the code when they were run, as the end of a sentence."""
 
 
 class Source(Strict):
-    """A source says where kept results come from."""
+    """Origin of a file of reference results."""
 
     command: str
-    """Command that makes them."""
+    """Command that makes the results."""
     sha256: str
-    """Of the file."""
+    """Checksum of the file."""
     every: Annotated[int, Field(ge=1)] = 1
-    """Of the rounds that were evaluated one in so many is kept, besides the first."""
+    """Stride of the evaluated rounds in the file, besides the first round."""
     outdated: Outdated | None = None
-    """Methods that are to be run again; results that are loaded state them as an attribute of this name, as JSON."""
+    """Methods that are to be run again; loaded results state them as an attribute of this name, as JSON."""
 
 
 def outdated_labels(results: xr.Dataset) -> list[str]:
@@ -64,12 +64,12 @@ def outdated_labels(results: xr.Dataset) -> list[str]:
 
 
 def marked(label: str, results: xr.Dataset) -> str:
-    """Put a mark behind a label if the results of its method are outdated."""
+    """Return a label, with a mark behind it if the results of its method are outdated."""
     return label + MARK if label in outdated_labels(results) else label
 
 
 def outdated(results: xr.Dataset, without: Iterable[str] = ()) -> Outdated | None:
-    """Return what is outdated of results, but for some methods."""
+    """Return the outdated methods of results, except for the given labels; None if there are none."""
     if "outdated" not in results.attrs:
         return None
     stated = Outdated.model_validate_json(results.attrs["outdated"])
@@ -92,18 +92,19 @@ def keep(
     Parameters
     ----------
     results
-        Of an experiment.
+        Results of an experiment.
     command
-        Command that made them.
+        Command that made the results.
     folder
         Folder to write; by default the user's own.
     add
-        Whether former results of the same experiment stay, and these are added to them; otherwise these take their
-        place.
+        Whether former results of the same experiment stay, and the new ones are added; otherwise the new ones replace
+        them.
     replace
-        Whether former results of other methods stay, and only those of the same labels are replaced.
+        Whether former results of other methods stay, and only methods with the same labels are replaced.
     every
-        Keep one in so many of the evaluated rounds, counted from the last, the first, and the last of each method.
+        Stride of the evaluated rounds to keep, counted from the last one; the first round, and the last round of each
+        method, stay as well.
 
     Returns
     -------
@@ -113,8 +114,8 @@ def keep(
     Raises
     ------
     ValueError
-        If these cannot be added to the former ones or replace them, see `admmbench.results.joining`, or ``every`` is
-        below 1.
+        If the results cannot be added to the former ones or replace them, see `admmbench.results.joining`, or ``every``
+        is below 1.
     """
     if every < 1:
         raise ValueError(f"every: a number from 1 on, got {every}")
@@ -124,43 +125,46 @@ def keep(
     last = np.flatnonzero(results["round"].isin(results["rounds"]))
     places = {0, *last, *range(results.sizes["round"] - 1, 0, -every)}
     results = results.isel(round=sorted(places))
-    marks = outdated(results)
+    outdated_now = outdated(results)
     results = results.drop_attrs(deep=False).assign_attrs(
-        {key: each for key, each in results.attrs.items() if key != "outdated"}
+        {key: value for key, value in results.attrs.items() if key != "outdated"}
     )
     if (add or replace) and (former := load([name], [folder])):
         from admmbench.results import joining  # slow to import
         from admmbench.results.joining import each_once
 
-        kept = former[name]
-        staying = outdated(kept, results["algorithm"].values.tolist() if replace else ())
-        kept.attrs.pop("outdated", None)
-        if staying and marks:
-            labels = list(dict.fromkeys([*staying.labels, *marks.labels]))
-            staying = staying.model_copy(update={"labels": labels})
-        marks = staying or marks
-        together = joining.replace if replace else joining.join
-        results = together(kept, results)
+        former_results = former[name]
+        still_outdated = outdated(
+            former_results, results["algorithm"].values.tolist() if replace else ()
+        )
+        former_results.attrs.pop("outdated", None)
+        if still_outdated and outdated_now:
+            labels = list(dict.fromkeys([*still_outdated.labels, *outdated_now.labels]))
+            still_outdated = still_outdated.model_copy(update={"labels": labels})
+        outdated_now = still_outdated or outdated_now
+        combine = joining.replace if replace else joining.join
+        results = combine(former_results, results)
         command = each_once([_sources(folder)[path.name].command, command])
     from admmbench.jobs.seal import packing  # slow to import
 
     content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
-    return _kept(path, content, command, every, marks)
+    return _write_file(path, content, command, every, outdated_now)
 
 
 def renew(path: Path, label: str, fingerprint: str) -> None:
-    """Give kept results of a method the fingerprint of code that computes them, too."""
+    """Replace the fingerprint of a method in reference results by that of other code that computes the same."""
     import xarray as xr
 
     from admmbench.jobs.seal import packing  # slow to import
 
     source = _sources(path.parent)[path.name]
     results = xr.load_dataset(io.BytesIO(_content(path, source)))
-    codes = results["fingerprint"].drop_encoding()  # which has their length
+    # The encoding would cut longer fingerprints.
+    codes = results["fingerprint"].drop_encoding()
     now = np.where(codes["algorithm"] == label, fingerprint, codes)
     results["fingerprint"] = codes.copy(data=now)
     content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
-    _kept(path, content, source.command, source.every, source.outdated)
+    _write_file(path, content, source.command, source.every, source.outdated)
 
 
 def keep_trials(
@@ -171,9 +175,9 @@ def keep_trials(
     Parameters
     ----------
     trials
-        ``trials.csv`` in the experiment's folder of results, which gives them their name.
+        ``trials.csv`` in the experiment's folder of results; the folder's name becomes that of the new file.
     command, folder
-        As of `keep`.
+        See `keep`.
     replace
         Whether former trials of other methods and budgets stay.
 
@@ -185,7 +189,7 @@ def keep_trials(
     Raises
     ------
     ValueError
-        If this is no file of trials.
+        If the file is no file of trials.
     """
     import pandas as pd
 
@@ -193,11 +197,11 @@ def keep_trials(
 
     content = trials.read_bytes()
     try:
-        # As text: what stays is the same, byte for byte.
-        found = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+        # As text, so that the trials that stay are the same, byte for byte.
+        table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     except ValueError as error:
         raise ValueError(f"{trials}: no file of trials: {error}") from None
-    if (columns := [*found]) != [*TRIALS]:
+    if (columns := [*table]) != [*TRIALS]:
         raise ValueError(
             f"{trials}: no file of trials, which has the columns {', '.join(TRIALS)}; it has {', '.join(columns)}"
         )
@@ -205,26 +209,26 @@ def keep_trials(
     path = folder / f"{trials.absolute().parent.name}_trials.csv"
     if replace and (source := _sources(folder).get(path.name)):
         former = pd.read_csv(io.BytesIO(_content(path, source)), dtype=str, keep_default_na=False)
-        searches = pd.MultiIndex.from_frame(found[[*_SEARCH]])
-        stays = ~pd.MultiIndex.from_frame(former[[*_SEARCH]]).isin(searches)
-        content = pd.concat([former[stays], found]).to_csv(index=False).encode()
+        searches = pd.MultiIndex.from_frame(table[[*_SEARCH_COLUMNS]])
+        stays = ~pd.MultiIndex.from_frame(former[[*_SEARCH_COLUMNS]]).isin(searches)
+        content = pd.concat([former[stays], table]).to_csv(index=False).encode()
         command = each_once([source.command, command])
-    return _kept(path, content, command)
+    return _write_file(path, content, command)
 
 
-def _kept(
+def _write_file(
     path: Path,
     content: bytes | memoryview,
     command: str,
     every: int = 1,
     outdated: Outdated | None = None,
 ) -> Path:
-    """Write a file, and where it comes from."""
+    """Write a file, and its origin into the list of the folder."""
     write(path, content)
     digest = hashlib.sha256(content).hexdigest()
-    own = Source(command=command, sha256=digest, every=every, outdated=outdated)
-    sources = sorted({**_sources(path.parent), path.name: own}.items())
-    text = dump_yaml({name: each.model_dump(exclude_defaults=True) for name, each in sources})
+    source = Source(command=command, sha256=digest, every=every, outdated=outdated)
+    sources = sorted({**_sources(path.parent), path.name: source}.items())
+    text = dump_yaml({name: entry.model_dump(exclude_defaults=True) for name, entry in sources})
     write(path.parent / FILES, _HEAD + text)
     return path
 
@@ -232,36 +236,37 @@ def _kept(
 def load(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, xr.Dataset]:
-    """Read what is kept of some experiments.
+    """Read the reference results of some experiments.
 
     Parameters
     ----------
     experiments
-        Names.
+        Names of the experiments.
     folders
-        Folders with kept results, the suite's and the user's own; results in a later folder replace those in an earlier
-        one.
+        Folders with reference results, the suite's and the user's own; results in a later folder replace those in an
+        earlier one.
 
     Returns
     -------
     dict
-        Results by name, of those that are there.
+        Results by name, of the experiments that have reference results.
 
     Raises
     ------
     ValueError
-        If a file is not the one that was kept.
+        If a file has another checksum than the list of its folder states.
     """
-    return {name: _read(*each) for name, each in _files(experiments, folders).items()}
+    return {name: _read(*entry) for name, entry in _files(experiments, folders).items()}
 
 
 def read(path: Path) -> xr.Dataset | None:
-    """Read a file of kept results; None if the list in its folder does not name it. See `load` for errors."""
+    """Read a file of reference results; None if the list of its folder does not name the file. Errors: see `load`."""
     source = _sources(path.parent).get(path.name)
     return _read(path, source) if source else None
 
 
 def _read(path: Path, source: Source) -> xr.Dataset:
+    """Read a file in today's keys, with its outdated methods as an attribute."""
     import xarray as xr
 
     results = xr.load_dataset(io.BytesIO(_content(path, source)))
@@ -275,7 +280,7 @@ def _read(path: Path, source: Source) -> xr.Dataset:
 
 
 def _content(path: Path, source: Source) -> bytes:
-    """Bytes of a kept file, if it is the one that was kept."""
+    """Return the bytes of a file, whose checksum must be that of its source."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -291,12 +296,12 @@ def _content(path: Path, source: Source) -> bytes:
 def digests(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, str]:
-    """Return the SHA-256 of what is kept of some experiments, by name, see `load`."""
+    """Return the SHA-256 of the reference results of some experiments, by name, see `load`."""
     return {name: source.sha256 for name, (_, source) in _files(experiments, folders).items()}
 
 
 def _files(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, Source]]:
-    """Find the file of each experiment of which results are kept, and where it comes from."""
+    """Return the file of each experiment with reference results, and its source."""
     return {
         name: (folder / f"{name}.nc", sources[f"{name}.nc"])
         for folder, sources in ((folder, _sources(folder)) for folder in folders)
@@ -306,13 +311,14 @@ def _files(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tup
 
 
 def _sources(folder: Path) -> dict[str, Source]:
+    """Read the list of files of a folder; no files if there is no list."""
     path = folder / FILES
     if not path.exists():
         return {}
     try:
         return checked(dict[str, Source], read_yaml(path), "")
     except ValueError as error:
-        what = str(error).removeprefix(f"{path}: cannot be read: ")
+        reason = str(error).removeprefix(f"{path}: cannot be read: ")
         raise ValueError(
-            f"{path}: cannot be read: {what}; mend it, or restore it, such as by `git restore`"
+            f"{path}: cannot be read: {reason}; mend it, or restore it, such as by `git restore`"
         ) from None

@@ -1,9 +1,9 @@
 """Statistics over seeds and rounds, in and out as labelled arrays.
 
-Everything here reads the ``results.nc`` of one experiment: variables over ``algorithm``,
-``epsilon``, ``seed`` and ``round``, and ``status`` over the first three. A run that failed, such as one that
-diverged or timed out, has no final model that counts, so its statistics are NaN; :func:`counts` says how many such
-runs there are, and every statistic over seeds carries the number of runs ``n`` that entered it.
+All functions read the ``results.nc`` of one experiment: variables over ``algorithm``, ``epsilon``, ``seed`` and
+``round``, and ``status`` over the first three. A failed run, such as one that diverged or timed out, has no valid final
+model, so its statistics are NaN; :func:`counts` counts such runs, and every statistic over seeds carries the number of
+runs ``n`` that entered it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import xarray as xr
 
 from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference.intervals import ROUNDING
-from admmbench.results.kinship import with_kinship
+from admmbench.results.declarations import with_declarations
 
 Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 Reduction = Literal["final", "best", "average"]
-"""How one run becomes one number: last round, lowest of all rounds, mean over rounds."""
+"""Reduction of a run to one number: last round, lowest of all rounds, or mean over rounds."""
 
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
 
 FEW_SEEDS = 3
-"""For this number of seeds or fewer, each seed is shown instead of a band."""
+"""Largest number of seeds of which each is shown, instead of a band."""
 
 EQUAL_TOTALS = 1.02
-"""Totals with a smaller ratio count as equal: noise that is calibrated to a total meets it within one percent."""
+"""Largest ratio of totals that count as equal: noise that is calibrated to a total meets it within one percent."""
 
 
 def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
@@ -48,8 +48,8 @@ def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        The dimensions of the metric without ``round``, same unit; NaN for runs that did not
-        complete, and where nothing is known of any round after the start.
+        Final values over the dimensions of the metric without ``round``, in the same unit; NaN for runs that did not
+        complete, and where no round after the start was evaluated.
     """
     values = after_start(ds[metric])
     evaluated = values.notnull()
@@ -59,19 +59,20 @@ def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
 
 
 def after_start(values: Labelled) -> Labelled:
-    """Leave out round 0, when the model is what it starts as: equal for all methods, so that it tells none apart."""
+    """Return values without round 0, when the model is the same start for all methods."""
     return values.sel(round=values["round"] > 0)
 
 
 def last_decade(rounds: xr.DataArray) -> xr.DataArray:
-    """Return which rounds are among the last decade, from a tenth of the last one on."""
+    """Tell which rounds are in the last decade, from a tenth of the last one on."""
     return rounds >= rounds.max() / 10
 
 
-def until(ds: xr.Dataset, t: int, metrics: Iterable[str]) -> xr.Dataset:
-    """Return the results as they were after an evaluated round: what diverges or times out later is not lost there.
+def after_round(ds: xr.Dataset, t: int, metrics: Iterable[str]) -> xr.Dataset:
+    """Return the results as they were after an evaluated round: a run that fails later has not failed there.
 
-    Such a run has no values once it is lost. Values of the others that fail are held, so that none tells when they did.
+    A run that diverges or times out has no values from then on, which shows when it failed. Values of runs that fail in
+    other ways are held, so that nothing shows when they failed.
     """
     ds = ds.sel(round=slice(None, t))
     there = ds[list(metrics)].sel(round=t, drop=True).to_array().notnull().all("variable")
@@ -80,12 +81,12 @@ def until(ds: xr.Dataset, t: int, metrics: Iterable[str]) -> xr.Dataset:
 
 
 def last_slope(values: xr.DataArray) -> float:
-    """Fit a line to the mean over seeds, on logarithmic axes, over the last decade of rounds; returns its slope.
+    """Fit a line to the mean over seeds, on logarithmic axes, over the last decade of rounds, and return its slope.
 
     Parameters
     ----------
     values
-        Over ``round`` and ``seed``. Rounds with a mean of 0, which has no logarithm, are left out.
+        Values over ``round`` and ``seed``. Rounds with a mean of 0, which has no logarithm, are left out.
 
     Returns
     -------
@@ -98,13 +99,16 @@ def last_slope(values: xr.DataArray) -> float:
     return float(np.polyfit(np.log(means["round"].values), np.log(means.values), 1)[0])
 
 
-def unlost(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Do as :func:`final`, with NaN for all seeds of a method at a budget where it lost one: the rest favours it."""
+def final_if_none_failed(ds: xr.Dataset, metric: str) -> xr.DataArray:
+    """Return values of :func:`final`, with NaN for all seeds of a method at a budget if one of them failed.
+
+    The seeds that did not fail would favour the method.
+    """
     return final(ds, metric).where(~ds["status"].isin(FAILED).any("seed"))
 
 
 def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
-    """List methods and budgets that were run with fewer seeds than there are: label, epsilon, number of seeds."""
+    """Return label, epsilon and number of seeds of methods and budgets that were run with fewer seeds than others."""
     started = (ds["status"] != Outcome.NOT_RUN).sum("seed").stack(point=["algorithm", "epsilon"])
     fewer = started[(started > 0) & (started < ds.sizes["seed"])]
     points = zip(fewer["point"].values, fewer.values, strict=True)
@@ -118,28 +122,29 @@ def seeds_by_analyses(ds: xr.Dataset) -> tuple[int, int] | None:
 
 
 def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
-    """Make one number of each run.
+    """Reduce each run to one number.
 
     Parameters
     ----------
     ds, metric
-        As in :func:`final`.
+        See :func:`final`.
     how
         ``final`` takes the value of the last evaluated round. ``best`` and ``average`` take the lowest and the mean of
-        all evaluated rounds but the start. For a test error, ``best`` selects the round on the test set: it is a bound
-        on what early stopping could reach, not an estimate of it. The "best testing error among the 10 runs" of
-        ryu2022 (section IV-A) is something else, the minimum over runs: :func:`admmbench.inference.intervals.lowest`.
+        all evaluated rounds without the start. For a test error, ``best`` selects the round on the test set: it bounds
+        the error that early stopping could reach, and does not estimate it. The "best testing error among the 10 runs"
+        of ryu2022 (section IV-A) is something else, the minimum over runs:
+        :func:`admmbench.inference.intervals.lowest`.
 
     Returns
     -------
     xarray.DataArray
-        As of :func:`final`.
+        Numbers over the dimensions of :func:`final`.
     """
     if how == "final":
         return final(ds, metric)
     values = after_start(ds[metric])
-    over_rounds = {"best": values.min, "average": values.mean}[how]
-    return _completed(ds, over_rounds("round", keep_attrs=True))
+    reduction = {"best": values.min, "average": values.mean}[how]
+    return _completed(ds, reduction("round", keep_attrs=True))
 
 
 def band(values: xr.DataArray) -> xr.Dataset:
@@ -174,8 +179,8 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
 
 def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
-    """Return whether several seeds have a value, all the same up to rounding; the result is without ``seed``."""
-    # Asked for every cell of a table: a tenth of the time that xarray's own reductions take.
+    """Tell whether several seeds have a value, all the same up to rounding; the result is without ``seed``."""
+    # Called for every entry of a table: numpy takes a tenth of the time of xarray's own reductions.
     array, axis = values.values, values.get_axis_num("seed")
     low, high = np.fmin.reduce(array, axis), np.fmax.reduce(array, axis)  # these leave out NaN
     several = (~np.isnan(array)).sum(axis) > 1
@@ -185,14 +190,14 @@ def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
 
 
 def data_of(attrs: Mapping[str, Any]) -> str:
-    """Return the name of the data of results: that of the file where it is a table of one's own."""
+    """Return the name of the data set of results, which is the file's name for a table of the user's own."""
     name = str(attrs["dataset"])
     settings = json.loads(attrs.get("dataset_settings", "{}")) if name == "table" else {}
     return Path(settings.get("path", "")).name or name
 
 
 def interim_analyses(ds: xr.Dataset) -> list[int]:
-    """Return the numbers of seeds at which the experiment is judged, as it states them; empty: once, with all."""
+    """Return the stated numbers of seeds at which the experiment is judged; empty if once, with all seeds."""
     return [int(n) for n in json.loads(ds.attrs.get("looks", "[]"))]
 
 
@@ -202,7 +207,7 @@ def added(ds: xr.Dataset) -> list[str]:
 
 
 def margin(ds: xr.Dataset) -> float:
-    """Return the largest difference that does not matter, as the experiment states it, in the unit of its metric."""
+    """Return the largest difference that does not matter, as the experiment states, in the unit of its metric."""
     return float(ds.attrs.get("margin", 0.0))
 
 
@@ -218,7 +223,8 @@ def redrawn(ds: xr.Dataset) -> float:
     ds
         Results of one experiment; their partition says how records were drawn.
     """
-    if ds.attrs["metric"] == "seconds":  # which no record is drawn for
+    # No records are drawn for computing times.
+    if ds.attrs["metric"] == "seconds":
         return 0.0
     partition = json.loads(ds.attrs["partition"])
     drawn = isinstance(partition, dict) and isinstance(partition.get("train"), int)
@@ -226,11 +232,12 @@ def redrawn(ds: xr.Dataset) -> float:
 
 
 def resolution(ds: xr.Dataset) -> xr.DataArray:
-    """Return the least standard deviation over seeds that differences of methods are taken to have.
+    """Return a lower bound of the standard deviation over seeds of differences of methods.
 
     An error is a count of test records over their number n. So a few seeds may have the same difference by chance,
-    which says nothing of how far it varies: it is taken to vary by half of a record, ``1 / (2 n)``. That is not done
-    where seeds draw nothing that tells two methods apart: each has one training loss at all seeds.
+    which does not show that the difference never varies: its deviation is at least that of half a record, ``1 / (2
+    n)``. There is no bound where seeds draw nothing that tells two methods apart, so that each method has one training
+    loss at all seeds.
 
     Parameters
     ----------
@@ -240,31 +247,31 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``rival``, in the unit of the metric; 0 where the metric is no part of records.
+        Bounds over ``algorithm`` and ``rival``, in the unit of the metric; 0 where the metric is no part of records.
     """
     if not is_fraction(ds):
         return xr.DataArray(0.0)
-    one = same_for_all_seeds(final(ds, "train_loss").reset_coords(drop=True))
-    return ~(one & _of_rivals(one)) * (1 / (2 * ds.attrs["n_test"]))
+    is_constant = same_for_all_seeds(final(ds, "train_loss").reset_coords(drop=True))
+    return ~(is_constant & _as_rivals(is_constant)) * (1 / (2 * ds.attrs["n_test"]))
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:
-    """Return whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
+    """Tell whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
     return bool(ds["epsilon"].attrs["budget_of"] == "run")
 
 
 def is_constrained(ds: xr.Dataset) -> bool:
-    """Return whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
+    """Tell whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
     return "feasibility" in ds
 
 
 def equally_private(ds: xr.Dataset) -> xr.DataArray:
-    """Return which methods are rivals: those that may be compared at a budget.
+    """Tell which methods are rivals, that is, may be compared at a budget.
 
     Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
-    delta, and if their totals are equal. If noise was calibrated to a total, that is at least the one that was asked
-    for: a run that was lost spent less, and so does each of a search that the total covers. Without a budget no privacy
-    is asked for, and all methods that add no noise of their own are rivals.
+    delta, and if their total ε are equal. If noise was calibrated to a total ε, the requested one is the least that
+    counts: a failed run has a smaller one, and so has each run of a search within the composition scope. Without a
+    budget no privacy is asked for, and all methods that add no noise of their own are rivals.
 
     Parameters
     ----------
@@ -274,10 +281,11 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm``, ``rival`` and ``epsilon``, symmetric. A method is its own rival; one without a guarantee has
-        none at a finite budget.
+        Truth values over ``algorithm``, ``rival`` and ``epsilon``, symmetric. A method is its own rival; one without a
+        guarantee has no rival at a finite budget.
     """
-    facts = ds.reset_coords()  # without the coordinates of a method, which a rival has as well
+    # Coordinates of methods would conflict with those of rivals.
+    facts = ds.reset_coords()
     free = (facts["epsilon"] == math.inf) & ~noisy(facts)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     guaranteed = ran & (facts["guarantee"] != "none")
@@ -286,40 +294,41 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
         totals = totals.max("seed")
     if of_whole_runs(ds):
         totals = totals.where(totals > facts["epsilon"], facts["epsilon"])
-    ratio = _of_rivals(totals) / totals
+    ratio = _as_rivals(totals) / totals
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
     for fact in ("delta", "relation", "unit"):
-        equal &= _of_rivals(facts[fact]) == facts[fact]
-    rivals = (equal & guaranteed & _of_rivals(guaranteed)) | (
-        free & _of_rivals(free) & ran & _of_rivals(ran)
+        equal &= _as_rivals(facts[fact]) == facts[fact]
+    rivals = (equal & guaranteed & _as_rivals(guaranteed)) | (
+        free & _as_rivals(free) & ran & _as_rivals(ran)
     )
     return rivals.transpose("algorithm", "rival", "epsilon")
 
 
 def noisy(ds: xr.Dataset) -> xr.DataArray:
-    """Return which runs added noise, over ``algorithm`` and ``epsilon``: some methods set it without a budget."""
+    """Tell which runs added noise, over ``algorithm`` and ``epsilon``: some methods add noise without a budget."""
     magnitude = ds["noise_magnitude"]
     return (magnitude > 0).any([dim for dim in ("seed", "round") if dim in magnitude.dims])
 
 
 def is_optimum(ds: xr.Dataset) -> xr.DataArray:
-    """Return which methods compute the optimum over all records, over ``algorithm``."""
-    return (with_kinship(ds)["role"] == "optimum").reset_coords(drop=True)
+    """Tell which methods compute the optimum over all records, over ``algorithm``."""
+    return (with_declarations(ds)["role"] == "optimum").reset_coords(drop=True)
 
 
-def _of_rivals(values: xr.DataArray) -> xr.DataArray:
+def _as_rivals(values: xr.DataArray) -> xr.DataArray:
+    """Return values of methods as values of their rivals."""
     return values.rename(algorithm="rival")
 
 
 def unfinished(ds: xr.Dataset) -> list[str]:
-    """List methods of which a run had all its rounds before the method's own test ended it, by label."""
-    stops = with_kinship(ds)["stops"].reset_coords(drop=True)
-    found = stops & (ds["status"] == Outcome.COMPLETED).any(["epsilon", "seed"])
-    return [str(label) for label in ds["algorithm"].values[found.values.astype(bool)]]
+    """Return the labels of methods of which a run had all its rounds before the method's own test ended it."""
+    stops = with_declarations(ds)["stops"].reset_coords(drop=True)
+    stopped_early = stops & (ds["status"] == Outcome.COMPLETED).any(["epsilon", "seed"])
+    return [str(label) for label in ds["algorithm"].values[stopped_early.values.astype(bool)]]
 
 
 def is_fraction(ds: xr.Dataset) -> bool:
-    """Return whether the metric of the problem is a part of the records, which is shown in percent."""
+    """Tell whether the metric of the problem is a part of the records, which is shown in percent."""
     return "valid_range" in ds[ds.attrs["metric"]].attrs
 
 
@@ -335,20 +344,20 @@ def counts(ds: xr.Dataset) -> xr.Dataset:
 
 
 def lost(counts: xr.Dataset) -> tuple[list[str], int]:
-    """Return how many runs of one method and budget have no final model, and how many were started.
+    """Return the failed runs of one method and budget in words, by outcome, and the number of started runs.
 
     Parameters
     ----------
     counts
-        What :func:`counts` gives, without dimensions.
+        Result of :func:`counts`, without dimensions.
     """
-    # Variables without labels, as a report asks for thousands.
+    # Variables without labels are faster, and a report needs thousands of counts.
     number = {end: int(counts.variables[end.word]) for end in (*SUCCESSFUL, *FAILED)}
     return [f"{number[end]} {end.words}" for end in FAILED if number[end]], sum(number.values())
 
 
 def _completed(ds: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
-    """Blank the runs that did not complete; arrays without seeds pass through."""
+    """Return values with NaN for runs that did not complete; arrays without seeds stay as they are."""
     if "seed" not in values.dims:
         return values
     completed: xr.DataArray = values.where(ds["status"].isin(SUCCESSFUL))

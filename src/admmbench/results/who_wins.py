@@ -1,17 +1,15 @@
-"""Who wins at equal privacy: methods of several experiments, in each setting and over all. And who leads elsewhere.
+"""Comparison of methods at equal privacy, in each setting of several experiments and over all settings.
 
 A *setting* is a data set and a guarantee: an experiment, a total epsilon of the whole run, its delta and neighbours.
 The rivals of a setting are the methods that give this guarantee, see `admmbench.results.statistics.equally_private`.
-Studies without totals have settings as well, whose rivals need not be equally private.
+Studies without totals have settings as well, whose rivals need not be equally private, see `lead`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,11 +19,17 @@ from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference import contrasts, intervals, levels, power
 from admmbench.results import statistics
 from admmbench.results.reference import outdated_labels
+from admmbench.results.settings import (
+    Setting,
+    equally_private_groups,
+    make_settings,
+    select_facts,
+)
 
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
 
-# What stands for a method that an experiment does not have, where NaN does not.
+# Values for a method that an experiment does not have, of variables that cannot be NaN.
 _FILLS = {
     "compared": False,
     "excluded": False,
@@ -44,22 +48,23 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     """Compare methods by the final metric of their problem, in every setting with two or more rivals.
 
     Intervals of differences hold together at `admmbench.inference.levels.TOGETHER`, for all pairs of rivals, all
-    settings and all interim analyses that the experiments state. Pairs count whether or not runs were lost.
+    settings and all interim analyses that the experiments state. Pairs count whether or not runs failed.
 
     Methods with the same values in every evaluated round at all seeds and budgets, such as two names of one method, are
-    one rival: the first of them, or the one that was run with more seeds. Its pairs count once: nothing else in results
-    changes the number of comparisons.
+    one rival: the first of them, or the one that was run with more seeds. The pairs of such a rival count once; nothing
+    else in results changes the number of comparisons.
 
-    Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the
-    setting was stated with, two at least, at the level of `admmbench.inference.levels.level_of_added`.
+    Methods that an experiment states as ``added`` do not change the other comparisons: each is compared with the
+    methods that the setting was stated with, two at least, at the level of
+    `admmbench.inference.levels.level_of_added`.
 
-    A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean, does
-    not compete, and is last in :func:`mean_ranks`.
+    A method with a failed or diverged run is not judged by its other seeds: the method has no mean, does not compete,
+    and is last in :func:`mean_ranks`.
 
     Parameters
     ----------
     experiments
-        Results, each as its ``results.nc`` holds them. Those whose budgets are not of whole runs have no settings.
+        Results, each as its ``results.nc`` holds them. Results whose budgets are not of whole runs have no settings.
 
     Returns
     -------
@@ -68,32 +73,34 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         all experiments. Values are in the unit of the metric.
 
         - ``compared``, ``excluded``: methods that are rivals in a setting, and others that ran at its budget.
-        - ``same_as``: label of the rival that a method has the values of, mostly its own. Pairs and verdicts are of
-          such rivals alone; `marks` and `names` give them to the other methods.
-        - ``guarantee``: what the total of a rival is worth. ``runs``, ``lost``: its runs, and those without a model.
-        - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
+        - ``same_as``: label of the rival with the values of a method, mostly the method's own label. Pairs and verdicts
+          are of such rivals alone; `marks` and `names` give them to the other methods.
+        - ``guarantee``: kind of guarantee of a rival's total. ``runs``, ``lost``: numbers of its runs, and of runs
+          without a model.
+        - ``mean``, ``lower``, ``upper``: mean over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
           with simultaneous intervals; NaN where two methods share fewer than two seeds, or were both added.
           ``deviation``: the standard deviation over seeds of this difference.
         - ``pair_verdict``, see `admmbench.inference.contrasts.judge_pairs`, and ``verdict`` on each method, see
-          `admmbench.inference.contrasts.judge_setting`, empty for those that were added.
-        - ``added``: the verdict of each method that was added on its pair with ``lowest``, ``not compared`` where one
-          of them has no mean, and empty for methods that the setting was stated with.
+          `admmbench.inference.contrasts.judge_setting`, empty for methods that were added.
+        - ``added``: verdict on the pair of each method that was added and ``lowest``, ``not compared`` where one of
+          both has no mean, and empty for methods that the setting was stated with.
         - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.inference.contrasts.ranks`.
         - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value at a seed,
           see `admmbench.inference.intervals.chance_of_lower`.
         - ``reach_over_records``: half the interval of a difference over other test records, see
-          `admmbench.inference.intervals.half_width_over_records`; NaN where results do not say which were wrong.
+          `admmbench.inference.intervals.half_width_over_records`; NaN where results do not name the wrong records.
         - ``outdated``: whether the results of a method are to be run again, see `admmbench.results.reference`.
-        - ``control``: label of the method that others are compared with: the one that the experiment states, else
+        - ``control``: label of the method with which others are compared: the one that the experiment states, else
           ``lowest``.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
-        - ``seeds``: how many decide the setting, see `admmbench.inference.power.seeds_needed`; 0 where it is decided.
-        - ``level``: of one interval of two methods that the setting was stated with. ``margin`` and the number of
-          interim ``analyses`` are as the experiment states them.
+        - ``seeds``: number of seeds that makes the setting conclusive, see
+          `admmbench.inference.power.seeds_needed`; 0 where it is conclusive.
+        - ``level``: level of one interval of two methods that the setting was stated with. ``margin`` and the number of
+          interim ``analyses`` are those that the experiment states.
         - ``redrawn``: see `admmbench.results.statistics.redrawn`.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
-        - ``constant``: value of the best constant prediction; NaN where it is not known.
+        - ``constant``: value of the best constant prediction; NaN where the value is not known.
 
         Coordinates of a setting: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``relation``,
         ``unit``; ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records.
@@ -101,76 +108,73 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
     settings = [
-        setting for results in whole for setting in _settings(results, _equally_private(results))
+        setting
+        for results in whole
+        for setting in make_settings(results, equally_private_groups(results))
     ]
-    return _together([setting for setting in settings if setting.of_totals])
+    return _compare_settings([setting for setting in settings if setting.of_totals])
 
 
 def verdicts(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:
-    """Return the verdicts on methods of one experiment among those that are equally private.
+    """Return the verdicts on methods of one experiment among equally private methods.
 
     Parameters
     ----------
     results
-        As in :func:`compare`.
+        Results of the experiment.
     comparison
-        What :func:`compare` found for all experiments that are judged together, this one among them. Its settings are
-        judged nowhere else.
+        Result of :func:`compare` for all experiments that are judged together, this one among them.
 
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``epsilon``, see `admmbench.inference.contrasts.judge_setting`, and ``added`` of
+        Verdicts over ``algorithm`` and ``epsilon``, see `admmbench.inference.contrasts.judge_setting`, and ``added`` of
         :func:`compare`; empty where a method has no rival. Methods that :func:`compare` leaves out, without privacy or
         with budgets that are not of whole runs, are judged here; their intervals hold together for this experiment.
     """
     status = results["status"].isel(seed=0, drop=True)
-    found = xr.full_like(status, "", "U16").reset_coords(drop=True)
-    others = [
-        setting
-        for setting in _settings(results, _equally_private(results))
-        if not setting.of_totals
-    ]
-    together = [] if comparison is None else marks(comparison)
-    alone = [] if (own := _together(others)) is None else marks(own)
-    for setting in itertools.chain(together, alone):
+    verdict = xr.full_like(status, "", "U16").reset_coords(drop=True)
+    settings = make_settings(results, equally_private_groups(results))
+    without_totals = _compare_settings([setting for setting in settings if not setting.of_totals])
+    comparisons = [c for c in (comparison, without_totals) if c is not None]
+    for setting in itertools.chain(*map(marks, comparisons)):
         if setting["experiment"] == results.attrs["experiment"]:
             rivals = setting["algorithm"][setting.values != ""]
             place = {"algorithm": rivals, "epsilon": setting["epsilon"].item()}
-            found.loc[place] = setting.sel(algorithm=rivals).values
-    return found
+            verdict.loc[place] = setting.sel(algorithm=rivals).values
+    return verdict
 
 
 def marks(comparison: xr.Dataset) -> xr.DataArray:
-    """Return how methods are marked in tables and pictures: by their verdict, or that of those that were added.
+    """Return the marks of methods in tables and pictures: their verdicts, or ``added`` for methods that were added.
 
     Parameters
     ----------
     comparison
-        What :func:`compare` found, or a setting of it.
+        Result of :func:`compare`, or a setting of it.
     """
-    own = comparison["verdict"].where(comparison["added"] == "", comparison["added"])
-    return _of_same(own, comparison)
+    verdict = comparison["verdict"].where(comparison["added"] == "", comparison["added"])
+    return _values_of_rivals(verdict, comparison)
 
 
 def names(comparison: xr.Dataset) -> dict[str, list[str]]:
-    """Return for each rival the labels of all methods that have its values in every setting, in their order.
+    """Return for each label the labels of all methods with the same values in every setting, in their order.
 
     Parameters
     ----------
     comparison
-        What :func:`compare` found, or a setting of it.
+        Result of :func:`compare`, or a setting of it.
     """
     same = comparison["same_as"].where(comparison["compared"], "").transpose("algorithm", ...)
-    found: dict[str, list[str]] = {}
-    for label, own in zip(same["algorithm"].values, same.values.tolist(), strict=True):
-        if any(own):  # else it is no rival
-            found.setdefault(str(own), []).append(str(label))
-    return {label: labels for labels in found.values() for label in labels}
+    labels_of_rivals: dict[str, list[str]] = {}
+    for label, rivals in zip(same["algorithm"].values, same.values.tolist(), strict=True):
+        if any(rivals):  # else the method is no rival in any setting
+            labels_of_rivals.setdefault(str(rivals), []).append(str(label))
+    return {label: labels for labels in labels_of_rivals.values() for label in labels}
 
 
-def _of_same(values: xr.DataArray, comparison: xr.Dataset) -> xr.DataArray:
-    """Give methods with the values of a rival what the rival has."""
+def _values_of_rivals(values: xr.DataArray, comparison: xr.Dataset) -> xr.DataArray:
+    """Return values over ``algorithm`` in which each method has the entry of its rival."""
     values, same = xr.broadcast(values, comparison["same_as"])
     places = same.copy(
         data=same.indexes["algorithm"].get_indexer(same.values.ravel()).reshape(same.shape)
@@ -182,57 +186,57 @@ def _of_same(values: xr.DataArray, comparison: xr.Dataset) -> xr.DataArray:
 def lead(results: xr.Dataset) -> xr.Dataset | None:
     """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
 
-    At a budget, methods that add no noise are left out; without a budget, those that add noise of their own, and optima
-    that are computed for reference. Methods of a row have data of as many features. With constraints, methods for the
-    same number of agents are compared by their objective. Runs whose last point violates constraints by more than
-    `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
+    At a budget, methods that add no noise are left out; without a budget, methods that add noise of their own, and
+    optima that are computed for reference. Methods of a setting have data of the same number of features. With
+    constraints, methods for the same number of agents are compared by their objective. Runs whose last point violates
+    constraints by more than `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
 
     Parameters
     ----------
     results
-        As in :func:`compare`; intervals of differences hold together for all pairs of this experiment.
+        Results of the experiment; intervals of differences hold together for all its pairs.
 
     Returns
     -------
     xarray.Dataset or None
-        As of :func:`compare`; ``delta``, ``relation`` and ``unit`` are those of one method. None if no budget has two
-        methods.
+        Variables of :func:`compare`; ``delta``, ``relation`` and ``unit`` are those of one method. None if no budget
+        has two methods.
     """
     constrained = statistics.is_constrained(results)
     if constrained:
         results = _by_objective(results)
     elif "seconds" in results:
-        # The margin is stated for errors.
+        # The stated margin is about errors, not about time.
         results = results.assign_attrs(metric="seconds", margin=0.0)
-    facts = _facts(results)
+    facts = select_facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
     ran &= ~statistics.is_optimum(results)
-    # An objective may add up over agents.
-    by = ["features", "agents"] if constrained else ["features"]
-    found = []
+    # An objective may add up over agents, so that other numbers of agents have other objectives.
+    dims = ["features", "agents"] if constrained else ["features"]
+    groups = []
     for epsilon in map(float, facts["epsilon"].values):
         methods = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
-        for _, group in methods.groupby(by) if methods.sizes["algorithm"] else ():
+        for _, group in methods.groupby(dims) if methods.sizes["algorithm"] else ():
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
-                found.append((epsilon, list(group["algorithm"].values)))
-    return _together(_settings(results, found))
+                groups.append((epsilon, list(group["algorithm"].values)))
+    return _compare_settings(make_settings(results, groups))
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
-    """Compare by the objective, and count runs as lost that do not meet the constraints.
+    """Return results whose metric is the objective, and whose runs that violate the constraints count as lost.
 
-    A margin that is stated for another metric, such as an error, says nothing of the objective.
+    A margin that is stated for another metric, such as an error, does not apply to the objective.
     """
-    met = ~(statistics.final(results, "feasibility") > FEASIBLE)
-    status = results["status"].where(met | (results["status"] < 0), Outcome.INFEASIBLE)
+    feasible = ~(statistics.final(results, "feasibility") > FEASIBLE)
+    status = results["status"].where(feasible | (results["status"] < 0), Outcome.INFEASIBLE)
     margin = statistics.margin(results) if results.attrs["metric"] == "train_loss" else 0.0
     return results.assign(status=status).assign_attrs(metric="train_loss", margin=margin)
 
 
-def _together(settings: Sequence[_Setting]) -> xr.Dataset | None:
-    """Compare the rivals of all settings that were stated with two methods, perhaps two names of one rival."""
+def _compare_settings(settings: Sequence[Setting]) -> xr.Dataset | None:
+    """Compare the rivals of each setting that was stated with two methods, perhaps two names of one rival."""
     settings = [
         setting
         for setting in settings
@@ -241,19 +245,21 @@ def _together(settings: Sequence[_Setting]) -> xr.Dataset | None:
     if not settings:
         return None
     count = max(sum(setting.pairs > 0 for setting in settings), 1)
-    parts = [_compared(setting, count) for setting in settings]
+    parts = [_compare_setting(setting, count) for setting in settings]
     labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
     fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
-    alike = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
-    together = xr.concat(
-        alike, "setting", data_vars="all", coords="all", compat="equals", join="exact"
+    aligned = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
+    comparison = xr.concat(
+        aligned, "setting", data_vars="all", coords="all", compat="equals", join="exact"
     )
-    together["same_as"] = together["same_as"].where(together["compared"], together["algorithm"])
-    return together.assign_attrs(comparisons=sum(setting.pairs for setting in settings))
+    comparison["same_as"] = comparison["same_as"].where(
+        comparison["compared"], comparison["algorithm"]
+    )
+    return comparison.assign_attrs(comparisons=sum(setting.pairs for setting in settings))
 
 
 def _runner_up(means: xr.DataArray, lowest: str) -> str:
-    """Return the label of the lowest mean over ``algorithm`` but that of ``lowest``; empty if there is none."""
+    """Return the label of the lowest mean over ``algorithm`` without ``lowest``; empty if there is none."""
     others = means.where(means["algorithm"] != lowest)
     return str([*others.sortby(others).dropna("algorithm")["algorithm"].values, ""][0])
 
@@ -261,18 +267,18 @@ def _runner_up(means: xr.DataArray, lowest: str) -> str:
 def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     """Rank methods by their means in each setting, 1 for the lowest, and average over the settings.
 
-    Equal means share a rank, and methods that lost runs share the last. Methods that are one rival count once. Methods
-    that were added have none, so that the ranks of others stay.
+    Equal means share a rank, and methods with failed runs share the last rank. Methods that are one rival count once.
+    Methods that were added have no rank, so that the ranks of others stay.
 
     Parameters
     ----------
     comparison
-        What :func:`compare` found.
+        Result of :func:`compare`.
 
     Returns
     -------
     xarray.DataArray
-        Over the methods that are rivals in all settings, the lowest first.
+        Mean ranks over the methods that are rivals in all settings, the lowest first.
     """
     everywhere = (comparison["compared"] & (comparison["added"] == "")).all("setting").values
     of_rivals = comparison[["mean", "same_as"]].isel(algorithm=everywhere)
@@ -282,195 +288,112 @@ def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
         # Means of the same errors in another order may differ in their last digits.
         means = setting["mean"].round(12).fillna(np.inf).groupby(setting["same_as"]).first()
         ranks[place] = setting["same_as"].map(means.rank())
-    found = pd.DataFrame(ranks).mean(axis=1).sort_values(kind="stable")
-    return xr.DataArray(found, dims="algorithm")
+    mean = pd.DataFrame(ranks).mean(axis=1).sort_values(kind="stable")
+    return xr.DataArray(mean, dims="algorithm")
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """Labels of methods of an experiment that may be compared at a budget; and its floor, see `_floor`."""
-
-    facts: xr.Dataset
-    floor: dict[str, float | str]
-    epsilon: float
-    labels: list[str]
-
-    @cached_property
-    def same_as(self) -> dict[str, str]:
-        """For each label the rival whose values it has: one that the setting was stated with, and with the most seeds.
-
-        They are the same at all budgets: two methods that tuning made one run at one of them stay two.
-        """
-        at = self.facts.sel(algorithm=self.labels)
-        dims = "algorithm", "epsilon", "seed"
-        ran = (at["status"] != Outcome.NOT_RUN).transpose(*dims).values
-        metrics = dict.fromkeys((at.attrs["metric"], "train_loss"))
-        values = [statistics.after_start(at[name]) for name in metrics]
-        values = [each.transpose(*dims, "round").values for each in values]
-
-        def same(first: int, second: int) -> bool:
-            both = ran[first] & ran[second]
-            pairs = [(each[first, both], each[second, both]) for each in values]
-            return all(np.array_equal(*pair, equal_nan=True) for pair in pairs) and all(
-                np.isfinite(own).any() for own, _ in pairs
-            )
-
-        later = statistics.added(self.facts)
-        order = sorted(
-            range(len(self.labels)), key=lambda k: (self.labels[k] in later, -ran[k].sum())
-        )
-        rivals: list[int] = []
-        found = {}
-        for place in order:
-            rival = next((each for each in rivals if same(each, place)), place)
-            if rival == place:
-                rivals.append(place)
-            found[self.labels[place]] = self.labels[rival]
-        return found
-
-    @property
-    def rivals(self) -> list[str]:
-        """Methods, each under one of its labels."""
-        return [label for label in self.labels if self.same_as[label] == label]
-
-    @property
-    def added(self) -> dict[str, int]:
-        """Those that were added later, with their turns, which do not depend on the setting."""
-        turns = enumerate(statistics.added(self.facts), 1)
-        return {label: turn for turn, label in turns if label in self.rivals}
-
-    @property
-    def stated(self) -> list[str]:
-        """All others."""
-        added = self.added
-        return [label for label in self.rivals if label not in added]
-
-    @property
-    def of_totals(self) -> bool:
-        """Whether rivals have the total of a whole run."""
-        return statistics.of_whole_runs(self.facts) and math.isfinite(self.epsilon)
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of rivals that the setting was stated with."""
-        return math.comb(len(self.stated), 2)
-
-
-def _facts(results: xr.Dataset) -> xr.Dataset:
-    """Take what comparisons read, all of it as variables: selecting from all variables takes most of the time."""
-    names = ["status", "guarantee", "delta", "relation", "unit", "noise_magnitude"]
-    names += ["agents", "features", "method"]
-    names += [name for name in ("mistakes", "train_loss") if name in results]
-    return results.reset_coords()[list(dict.fromkeys([results.attrs["metric"], *names]))]
-
-
-def _equally_private(results: xr.Dataset) -> Iterator[tuple[float, list[str]]]:
-    """Find the rivals at each budget: one group of them, unless methods set delta."""
-    table = statistics.equally_private(results)
-    for epsilon in map(float, results["epsilon"].values):
-        groups = np.unique(table.sel(epsilon=epsilon).values, axis=0)
-        for group in groups[groups.sum(axis=1) > 1]:
-            yield epsilon, list(table["rival"].values[group])
-
-
-def _settings(results: xr.Dataset, rivals: Iterable[tuple[float, list[str]]]) -> list[_Setting]:
-    """Make the settings of an experiment, from budgets and rivals."""
-    found, facts = list(rivals), _facts(results)
-    floor = _floor(facts) if found else {}
-    return [_Setting(facts, floor, *each) for each in found]
-
-
-def _compared(setting: _Setting, count: int) -> xr.Dataset:
-    """Compare the rivals of one setting of so many."""
-    at = setting.facts.sel(epsilon=setting.epsilon)
-    ran = at["status"] != Outcome.NOT_RUN
-    compared, stated = (at["algorithm"].isin(labels) for labels in (setting.labels, setting.stated))
-    values = statistics.unlost(at, at.attrs["metric"]).where(compared)
-    redrawn = statistics.redrawn(at)
+def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
+    """Compare the rivals of one setting, given the number of all settings."""
+    facts = setting.facts.sel(epsilon=setting.epsilon)
+    ran = facts["status"] != Outcome.NOT_RUN
+    compared, stated = (
+        facts["algorithm"].isin(labels) for labels in (setting.labels, setting.stated)
+    )
+    values = statistics.final_if_none_failed(facts, facts.attrs["metric"]).where(compared)
+    redrawn = statistics.redrawn(facts)
     means = intervals.student(values, redrawn=redrawn)
-    values = values.where(at["algorithm"].isin(setting.rivals))
-    same_as = [setting.same_as.get(str(label), str(label)) for label in at["algorithm"].values]
-    control = str(at.attrs.get("control", ""))
-    stated_analyses, margin = statistics.interim_analyses(at), statistics.margin(at)
+    # Pairs are of rivals alone, so that two names of one method count once.
+    values = values.where(facts["algorithm"].isin(setting.rivals))
+    same_as = [setting.same_as.get(str(label), str(label)) for label in facts["algorithm"].values]
+    control = str(facts.attrs.get("control", ""))
+    stated_analyses, margin = statistics.interim_analyses(facts), statistics.margin(facts)
     analyses = max(len(stated_analyses), 1)
     level = levels.level_of_pairs(setting.pairs, count, analyses)
     pairs = values - values.rename(algorithm="rival")
-    of_pairs = levels.levels(setting.stated, setting.added, count, analyses).reindex_like(pairs)
-    pairs = pairs.where(of_pairs.notnull())
-    least = statistics.resolution(at)
-    seen = intervals.student(pairs, level, redrawn, least)
-    gap = levels.intersected(pairs, of_pairs, stated_analyses, redrawn, least)
+    pair_levels = levels.levels(setting.stated, setting.added, count, analyses).reindex_like(pairs)
+    pairs = pairs.where(pair_levels.notnull())
+    least = statistics.resolution(facts)
+    # Planning of further seeds uses the interval of all seeds; verdicts use what all interim analyses have in common.
+    all_seeds = intervals.student(pairs, level, redrawn, least)
+    gap = levels.intersected(pairs, pair_levels, stated_analyses, redrawn, least)
     pair_verdict = contrasts.judge_pairs(gap, margin)
-    both = stated & stated.rename(algorithm="rival")
-    verdict = contrasts.judge_setting(means["mean"].where(stated), pair_verdict.where(both, ""))
-    rank = contrasts.ranks(gap.where(both))
-    chance = intervals.chance_of_lower(pairs, of_pairs)
-    ahead = means["mean"].where(stated & (verdict != "worse"))
-    order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
+    # Methods that were added later must not change the verdicts on the stated ones.
+    stated_pairs = stated & stated.rename(algorithm="rival")
+    verdict = contrasts.judge_setting(
+        means["mean"].where(stated), pair_verdict.where(stated_pairs, "")
+    )
+    rank = contrasts.ranks(gap.where(stated_pairs))
+    chance = intervals.chance_of_lower(pairs, pair_levels)
+    candidates = means["mean"].where(stated & (verdict != "worse"))
+    order = [*candidates.sortby(candidates).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
-    beside = pair_verdict.sel(rival=lowest or setting.stated[0], drop=True)
+    against_lowest = pair_verdict.sel(rival=lowest or setting.stated[0], drop=True)
     comparison = xr.Dataset(
         {
             "compared": compared,
             "excluded": ran.any("seed") & ~compared,
-            "outdated": at["algorithm"].isin(outdated_labels(at)),
+            "outdated": facts["algorithm"].isin(outdated_labels(facts)),
             "same_as": ("algorithm", same_as),
-            "guarantee": at["guarantee"].where(compared, ""),
+            "guarantee": facts["guarantee"].where(compared, ""),
             "runs": ran.sum("seed"),
-            "lost": at["status"].isin(FAILED).sum("seed"),
+            "lost": facts["status"].isin(FAILED).sum("seed"),
             **means[["mean", "lower", "upper"]],
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
-            "deviation": seen["deviation"],
+            "deviation": all_seeds["deviation"],
             "verdict": verdict,
             "pair_verdict": pair_verdict,
-            "added": beside.where(beside != "", "not compared").where(
-                at["algorithm"].isin([*setting.added]), ""
+            "added": against_lowest.where(against_lowest != "", "not compared").where(
+                facts["algorithm"].isin([*setting.added]), ""
             ),
             **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
-            "reach_over_records": _over_records(at, values, of_pairs),
+            "reach_over_records": _half_widths_over_records(facts, values, pair_levels),
             "control": setting.same_as.get(control, control) or lowest,
             "lowest": lowest,
             "runner_up": _runner_up(means["mean"].where(stated), lowest),
-            "seeds": _needed(seen, verdict, pair_verdict, lowest, margin, level, redrawn),
+            "seeds": _seeds_needed(
+                all_seeds, verdict, pair_verdict, lowest, margin, level, redrawn
+            ),
             "level": level,
             "margin": margin,
             "analyses": len(stated_analyses),
             "redrawn": redrawn,
             **setting.floor,
-            "constant": at[at.attrs["metric"]].attrs.get("best_constant", math.nan),
+            "constant": facts[facts.attrs["metric"]].attrs.get("best_constant", math.nan),
         }
     )
-    metric = at.attrs["metric"]
-    rival = at.sel(algorithm=setting.labels[0])
-    facts = {
-        **{name: at.attrs[name] for name in ("experiment", "dataset_note", "metric")},
-        "dataset": statistics.data_of(at.attrs),
-        **{name: at[metric].attrs[name] for name in ("long_name", "units")},
+    metric = facts.attrs["metric"]
+    rival = facts.sel(algorithm=setting.labels[0])
+    coordinates = {
+        **{name: facts.attrs[name] for name in ("experiment", "dataset_note", "metric")},
+        "dataset": statistics.data_of(facts.attrs),
+        **{name: facts[metric].attrs[name] for name in ("long_name", "units")},
         **{name: rival[name].item() for name in ("delta", "relation", "unit")},
-        "fraction": statistics.is_fraction(at),
+        "fraction": statistics.is_fraction(facts),
         "epsilon": setting.epsilon,
     }
-    return comparison.assign_coords(facts)
+    return comparison.assign_coords(coordinates)
 
 
-def _over_records(at: xr.Dataset, values: xr.DataArray, level: xr.DataArray) -> xr.DataArray:
-    """Half the intervals over test records, of methods that compete by errors; NaN if results do not tell."""
+def _half_widths_over_records(
+    facts: xr.Dataset, values: xr.DataArray, level: xr.DataArray
+) -> xr.DataArray:
+    """Return half the intervals over test records, of methods that compete by errors; NaN without counted mistakes."""
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
     pairs = nothing + nothing.rename(algorithm="rival")
-    if "mistakes" not in at or not statistics.is_fraction(at) or not compete.any():
+    if "mistakes" not in facts or not statistics.is_fraction(facts) or not compete.any():
         return pairs
-    runs = at["status"].isin(SUCCESSFUL).sum("seed")
-    parts = (at["mistakes"] / runs).isel(algorithm=compete.values)
+    runs = facts["status"].isin(SUCCESSFUL).sum("seed")
+    parts = (facts["mistakes"] / runs).isel(algorithm=compete.values)
     return intervals.half_width_over_records(parts, level).reindex_like(pairs)
 
 
-def _needed(
-    seen: xr.Dataset,
+def _seeds_needed(
+    differences: xr.Dataset,
     verdict: xr.DataArray,
     pair_verdict: xr.DataArray,
     lowest: str,
@@ -478,28 +401,15 @@ def _needed(
     level: float,
     redrawn: float,
 ) -> float:
-    """Seeds that decide a setting: as many as its hardest pair with the lowest mean takes."""
+    """Return the number of seeds that makes a setting conclusive: that of its hardest pair with the lowest mean."""
     region = contrasts.equivalent(margin, level)
-    found = [0.0]
+    needed = [0.0]
     for label in map(str, verdict["algorithm"].values[(verdict == "undecided").values]):
-        at = {"algorithm": label, "rival": lowest}
-        if label != lowest and pair_verdict.sel(at).item() in ("undecided", ""):
-            mean, deviation, n = (float(seen[name].sel(at)) for name in ("mean", "deviation", "n"))
+        place = {"algorithm": label, "rival": lowest}
+        if label != lowest and pair_verdict.sel(place).item() in ("undecided", ""):
+            mean, deviation, n = (
+                float(differences[name].sel(place)) for name in ("mean", "deviation", "n")
+            )
             pair = intervals.Estimate(mean, deviation, int(n), redrawn)
-            found.append(power.seeds_needed([(pair, region)]))
-    return max(found)
-
-
-def _floor(facts: xr.Dataset) -> dict[str, float | str]:
-    """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
-    names = {"floor": "mean", "floor_lower": "lower", "floor_upper": "upper"}
-    if math.inf in facts["epsilon"].values:
-        at = facts.sel(epsilon=math.inf)
-        values = statistics.unlost(at, at.attrs["metric"]).where(~statistics.noisy(at))
-        means = intervals.student(values, redrawn=statistics.redrawn(at))
-        means = means.sortby(means["mean"]).dropna("algorithm", subset=["mean"])
-        if means.sizes["algorithm"]:
-            best = means.isel(algorithm=0)
-            numbers = {name: best[of].item() for name, of in names.items()}
-            return {**numbers, "floor_method": str(best["algorithm"].item())}
-    return {**dict.fromkeys(names, math.nan), "floor_method": ""}
+            needed.append(power.seeds_needed([(pair, region)]))
+    return max(needed)

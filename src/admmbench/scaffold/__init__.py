@@ -1,4 +1,4 @@
-"""What ``admmbench new`` and ``admmbench init`` write: a complete module or study, which the user then changes."""
+"""Files that ``admmbench new`` and ``admmbench init`` write: a complete module or study for the user to change."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def write(kind: str, name: str, folder: Path) -> Path:
     name
         Name of the module, in lower case with underscores; its class is named after it.
     folder
-        Where to; it is made if there is none.
+        Folder of the module, which is made if necessary.
 
     Returns
     -------
-    The file.
+    Path of the file.
 
     Raises
     ------
     ValueError
-        If the name cannot be that of a module.
+        If the name is no name of a module.
     FileExistsError
         If the file exists.
     """
@@ -52,12 +52,12 @@ def write_study(folder: Path) -> None:
     Parameters
     ----------
     folder
-        It is made if there is none.
+        Folder to write, which is made if necessary.
 
     Raises
     ------
     FileExistsError
-        If it is not a folder, or not empty.
+        If the path is no folder, or the folder is not empty.
     """
     _begin(folder)
     shutil.copytree(_STUDY / "config", folder / "config")
@@ -66,21 +66,21 @@ def write_study(folder: Path) -> None:
 
 
 def write_experiment(name: str, text: str, folder: Path) -> None:
-    """Write a folder for a study of one experiment; one that has this study already is left as it is.
+    """Write a folder for a study of one experiment; a folder that has this study already stays as it is.
 
     Parameters
     ----------
     name
         Name of the experiment.
     text
-        Content of its file.
+        Content of the experiment's file.
     folder
-        It is made if there is none.
+        Folder to write, which is made if necessary.
 
     Raises
     ------
     FileExistsError
-        If there is something else in it.
+        If the folder has other content.
     """
     path = folder / "config/experiments" / f"{name}.yaml"
     if path.exists():
@@ -96,7 +96,7 @@ def write_experiment(name: str, text: str, folder: Path) -> None:
 
 
 def _begin(folder: Path) -> None:
-    """Write what all studies have, into a folder that is new or empty."""
+    """Write the files that all studies have, into a folder that is new or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(
             f"{folder} is not empty; nothing was written: give the name of a new folder"

@@ -18,7 +18,7 @@ class Template(DatasetDefinition):
 
     name = "template"
 
-    # What is known without reading data; "files" would name what to fetch.
+    # Facts that are known without reading data; "files" would name files to fetch.
     facts = {
         "title": "Wine of three growers",
         "n_train": 142,
@@ -31,13 +31,13 @@ class Template(DatasetDefinition):
     }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
-        """Features within ``info.domain`` as float32, classes as int64; ``paths`` has the files of ``info``."""
+        """Return features within ``info.domain`` as float32, classes as int64; ``paths`` has the files of ``info``."""
         from sklearn.datasets import load_wine  # here, because it is slow to import
 
         raw, labels = load_wine(return_X_y=True)
-        found = checksum(raw.tobytes() + labels.astype(np.int64).tobytes(), "sha256")
-        if found != CHECKSUM:
-            raise DatasetError(f"{SOURCE}: {found}, expected {CHECKSUM}")
+        digest = checksum(raw.tobytes() + labels.astype(np.int64).tobytes(), "sha256")
+        if digest != CHECKSUM:
+            raise DatasetError(f"{SOURCE}: {digest}, expected {CHECKSUM}")
         X, y = (raw / raw.max(axis=0)).astype(np.float32), labels.astype(np.int64)
         tests = np.arange(len(X)) % 5 == 0
         return Arrays(X[~tests], y[~tests], X[tests], y[tests])

@@ -9,7 +9,7 @@ from admmbench.api import Array, RegressionLoss, parameters
 
 @parameters
 class Template(RegressionLoss):
-    """It is ``ln cosh(u - y)``: squared for small errors, absolute for large ones, and smooth."""
+    """Loss ``ln cosh(u - y)``: squared for small errors, absolute for large ones, and smooth."""
 
     slope_bound = 1.0  # supremum of |slope|; math.inf if there is none
     curvature_bound = 1.0  # supremum of |curvature|

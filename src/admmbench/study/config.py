@@ -307,11 +307,11 @@ def _without(name: str, experiment: Experiment, missing: Collection[str]) -> Exp
     return check_experiment(experiment.model_dump(mode="json") | changes, source)
 
 
-def _kin(experiment: Experiment) -> dict[str, look.Kin]:
+def _kin(experiment: Experiment) -> dict[str, look.Traits]:
     """Return what decides the look of each method that runs, by label."""
     specs = {run.label: run.spec for run in experiment.runs}
     return {
-        label: look.Kin(spec.algorithm, spec.method.family.mechanism, spec.method.family.role)
+        label: look.Traits(spec.algorithm, spec.method.family.mechanism, spec.method.family.role)
         for label, spec in specs.items()
     }
 

@@ -1,4 +1,4 @@
-"""What is measured at each agent during a run: figures 1 and 2 of he2023."""
+"""Metrics of the agents during a run: figures 1 and 2 of he2023."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from admmbench.figures import wording
 from admmbench.figures.kinds.curves import Curves
-from admmbench.figures.tidy import COURSES, along, points, ran, together
+from admmbench.figures.tidy import COURSES, combine, points, ran, values_over_course
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Agents(Curves):
-    """Means over agents are shown in a band from the lowest agent to the highest.
+    """Means over agents during a run, in a band from the lowest agent to the highest.
 
     There is a panel for each method and epsilon, and a line for each metric, the mean over seeds. A metric whose name
     ends in ``_mean`` has a band if there are metrics that end in ``_min`` and ``_max``.
@@ -41,7 +41,7 @@ class Agents(Curves):
         return COURSES[self.against], ""
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Take means over seeds of the agents' means, lowest and highest."""
+        """Make rows of means over seeds, of the agents' means with their lowest and highest values."""
         budgets = self.budgets(shown)
         means = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
         panels = {
@@ -55,16 +55,18 @@ class Agents(Curves):
             for (label, budget), panel in panels.items()
             for metric in self.metrics
         ]
-        return together(parts, list(panels.values()))
+        return combine(parts, list(panels.values()))
 
-    def _rows(self, own: xr.Dataset, metric: str) -> pd.DataFrame:
-        """One metric of a method, with its band."""
-        rows = points(along(own[metric], own, self.against))
-        rows["line"] = str(own[metric].attrs.get("long_name", metric.replace("_", " ")))
+    def _rows(self, method: xr.Dataset, metric: str) -> pd.DataFrame:
+        """Return the rows of one metric of a method, with its band."""
+        rows = points(values_over_course(method[metric], method, self.against))
+        rows["line"] = str(method[metric].attrs.get("long_name", metric.replace("_", " ")))
         for column, end in (("lower", "_min"), ("upper", "_max")):
             name = metric.removesuffix("_mean") + end
-            if name in own and metric.endswith("_mean"):
+            if name in method and metric.endswith("_mean"):
                 rows[column] = (
-                    along(own[name], own, self.against).sel(round=rows["x"].values).values
+                    values_over_course(method[name], method, self.against)
+                    .sel(round=rows["x"].values)
+                    .values
                 )
         return rows if {"lower", "upper"} <= {*rows} else rows[["x", "y", "line"]]

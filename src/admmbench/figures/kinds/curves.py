@@ -1,4 +1,4 @@
-"""A metric against the round, or what else advances during a run."""
+"""A metric against the round, or another quantity that advances during a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from admmbench.figures import wording
 from admmbench.figures.base import Figure
-from admmbench.figures.tidy import COURSES, Course, along, points, ran, together
+from admmbench.figures.tidy import COURSES, Course, combine, points, ran, values_over_course
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Curves(Figure):
-    """Curves show a metric against the round, the outer iteration or the numbers sent.
+    """Curves of a metric against the round, the outer iteration or the numbers sent.
 
     There is a panel for each epsilon and a line for each method: the mean over seeds in a band from the 20th to the
     80th percentile, or with a thin line for each of a few seeds. Methods that ran only without noise are dashed lines
@@ -37,7 +37,7 @@ class Curves(Figure):
         return COURSES[self.against], self.scale(shown).label
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Take means over seeds with their bands, see `points`."""
+        """Make rows of means over seeds with their bands, see `points`."""
         budgets, references = self.budgets(shown), self.references(shown)
         private = len(budgets) > 1 or math.isfinite(budgets[0])
         panels = {budget: wording.budget(budget) if private else "" for budget in budgets}
@@ -46,10 +46,12 @@ class Curves(Figure):
             for label in map(str, shown["algorithm"].values):
                 epsilon = math.inf if label in references else budget
                 if ran(shown, label, epsilon):
-                    own = shown.sel(algorithm=label, epsilon=epsilon)
-                    values = along(own[self.metric] * self.scale(shown).factor, own, self.against)
+                    run = shown.sel(algorithm=label, epsilon=epsilon)
+                    values = values_over_course(
+                        run[self.metric] * self.scale(shown).factor, run, self.against
+                    )
                     parts.append(points(values, log=self.log).assign(panel=panel, line=label))
-        return together(parts, list(panels.values()))
+        return combine(parts, list(panels.values()))
 
     def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
         """See `Figure.plot`."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from admmbench.figures import wording
 from admmbench.figures.base import Figure
-from admmbench.figures.tidy import COURSES, ran, together
+from admmbench.figures.tidy import COURSES, combine, ran
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Theorem(Figure):
-    """The metric is a theorem's left side, in the interval of its mean; above it is the right side, on log axes.
+    """Left side of a theorem's inequality, the metric, with the interval of its mean, and right side, on log axes.
 
-    There is a panel for each method and epsilon. A straight line is fitted to the last decade of rounds; its slope is
-    in the title.
+    There is a panel for each method and epsilon. A straight line is fitted to the last decade of rounds; the title has
+    its slope.
     """
 
     lines_are_methods = False
@@ -48,27 +48,27 @@ class Theorem(Figure):
         return COURSES["round"], ""
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Make three lines for each method and epsilon: both sides, and the line that is fitted to the left one."""
+        """Make rows of three lines for each method and epsilon: both sides, and the line fitted to the left side."""
         panels, parts = [], []
         for label in map(str, shown["algorithm"].values):
             for budget in self.budgets(shown):
                 if ran(shown, label, budget):
-                    own = shown.sel(algorithm=label, epsilon=budget)
-                    rows, slope = self._lines(own)
+                    run = shown.sel(algorithm=label, epsilon=budget)
+                    rows, slope = self._lines(run)
                     text = f"{slope:.2f}".replace("-", "−")
                     panels.append(f"{label}, {wording.budget(budget)}: slope {text}")
                     parts.append(rows.assign(panel=panels[-1]))
-        return together(parts, panels)
+        return combine(parts, panels)
 
-    def _lines(self, own: xr.Dataset) -> tuple[pd.DataFrame, float]:
-        """Rows of one panel, and the slope."""
+    def _lines(self, run: xr.Dataset) -> tuple[pd.DataFrame, float]:
+        """Return the rows of one panel, and the slope of the fitted line."""
         import numpy as np
         import pandas as pd
 
         from admmbench.inference.intervals import student
         from admmbench.results import statistics
 
-        left, right = (statistics.after_start(own[name]) for name in self.metrics)
+        left, right = (statistics.after_start(run[name]) for name in self.metrics)
         x, means = left["round"].values, student(left)
         slope = statistics.last_slope(left)
         end = x[x >= x[-1] / 10]

@@ -1,4 +1,4 @@
-"""One number per run against what runs differ in."""
+"""One number per run against epsilon, or another quantity in which runs differ."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field
 
 from admmbench.figures import wording
 from admmbench.figures.base import PARAMETER, Figure
-from admmbench.figures.tidy import points, ran, together
-from admmbench.results.kinship import with_kinship
+from admmbench.figures.tidy import combine, points, ran
+from admmbench.results.declarations import with_declarations
 from admmbench.validation import unknown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from admmbench.figures.look import Look
 
-_OF_METHODS = ("agents", "delta", "features")
+_METHOD_AXES = ("agents", "delta", "features")
 _TOTALS = {
     "epsilon_total": "Guaranteed composed privacy loss, ε",
     "epsilon_moments": "Composed privacy loss by the moments accountant, ε",
@@ -39,7 +39,7 @@ _AXES = {
 
 
 def _axis(name: str) -> str:
-    """Refuse what is no axis."""
+    """Return the name of an axis, or refuse an unknown one."""
     parameter = name.startswith(PARAMETER) and name.removeprefix(PARAMETER).isidentifier()
     if name in _AXES or parameter:
         return name
@@ -47,11 +47,11 @@ def _axis(name: str) -> str:
 
 
 class Tradeoff(Figure):
-    """A trade-off shows one number per run against epsilon, or against something else.
+    """Trade-off between one number per run and epsilon, or another quantity in which runs differ.
 
     There is a line for each method, or for each epsilon where methods differ in agents, delta, features or a parameter.
-    It is the mean over seeds with its band after the last round, or the lowest value of all seeds after that round, as
-    claims on "the best of 10 runs" take it. Methods that ran only without noise are dashed reference lines.
+    The line is the mean over seeds with its band after the last round, or the lowest value of all seeds after that
+    round, as in claims on "the best of 10 runs". Methods that ran only without noise are dashed reference lines.
     """
 
     against: Annotated[
@@ -83,15 +83,15 @@ class Tradeoff(Figure):
         return name, self.scale(shown).label + lowest
 
     @property
-    def _of_methods(self) -> bool:
-        """Whether methods differ in what the axis has, not runs of a method."""
-        return self.against in _OF_METHODS or self.against.startswith(PARAMETER)
+    def _is_over_methods(self) -> bool:
+        """Tell whether the axis is a property of methods, and not of the runs of a method."""
+        return self.against in _METHOD_AXES or self.against.startswith(PARAMETER)
 
     def references(self, shown: xr.Dataset) -> list[str]:
         """See `Figure.references`; against a parameter, methods for reference that do not have it."""
         if not self.against.startswith(PARAMETER):
             return super().references(shown)
-        places, roles = self._places(shown), with_kinship(shown)["role"].values
+        places, roles = self._method_places(shown), with_declarations(shown)["role"].values
         return [
             str(label)
             for label, role in zip(shown["algorithm"].values, roles, strict=True)
@@ -99,7 +99,7 @@ class Tradeoff(Figure):
         ]
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Make a row for each point of a line, with the ``tick`` that names its place; references have no place."""
+        """Make a row for each point of a line, with the ``tick`` at its place; reference lines have no place."""
         from admmbench.results import statistics
 
         values = statistics.final(shown, self.metric) * self.scale(shown).factor
@@ -113,42 +113,48 @@ class Tradeoff(Figure):
         others = [label for label in shown["algorithm"].values if label not in references]
         chosen = {"algorithm": others, "epsilon": self.budgets(shown)}
         shown, values = shown.sel(chosen), values.sel(chosen)
-        lines = self._over_methods if self._of_methods else self._over_budgets
-        for name, ticks, own in lines(shown, values):
-            rows = points(own)
+        lines = self._over_methods if self._is_over_methods else self._over_budgets
+        for name, ticks, line_values in lines(shown, values):
+            rows = points(line_values)
             parts.append(rows.assign(line=name, tick=rows["x"].map(ticks)))
-        return together([part.assign(panel="") for part in parts])
+        return combine([part.assign(panel="") for part in parts])
 
     def _over_budgets(
         self, shown: xr.Dataset, values: xr.DataArray
     ) -> Iterator[tuple[str, dict[float, float], xr.DataArray]]:
-        """Name, ticks and values of one line for each method, over its budgets."""
+        """Yield name, ticks and values of one line for each method, over its budgets."""
         from admmbench.results import statistics
 
         for label in map(str, shown["algorithm"].values):
-            own = values.sel(algorithm=label)
-            budgets = x = own["epsilon"]
+            method_values = values.sel(algorithm=label)
+            budgets = x = method_values["epsilon"]
             if self.against in _TOTALS:
                 x = statistics.final(shown, self.against).sel(algorithm=label)
-            kept = np.isfinite(x.values) & np.isfinite(budgets.values)
-            # Guaranteed losses are where budgets are only if these are totals.
+            finite = np.isfinite(x.values) & np.isfinite(budgets.values)
+            # Only totals are at the places of budgets, so that ticks can name these.
             named = self.against == "epsilon" or statistics.of_whole_runs(shown)
-            ticks = dict(zip(x.values[kept], budgets.values[kept], strict=True)) if named else {}
-            yield label, ticks, own.isel(epsilon=kept).assign_coords(epsilon=x.values[kept])
+            ticks = (
+                dict(zip(x.values[finite], budgets.values[finite], strict=True)) if named else {}
+            )
+            yield (
+                label,
+                ticks,
+                method_values.isel(epsilon=finite).assign_coords(epsilon=x.values[finite]),
+            )
 
     def _over_methods(
         self, shown: xr.Dataset, values: xr.DataArray
     ) -> Iterator[tuple[str, dict[float, float], xr.DataArray]]:
-        """One line for each budget and each group of methods that are alike but for the axis."""
-        places = self._places(shown)
-        alike = ["method", "variant", *(name for name in _OF_METHODS if name != self.against)]
-        if self.against in _OF_METHODS:
-            alike.append("params")
+        """Yield one line for each budget and each group of methods that differ in the axis alone."""
+        places = self._method_places(shown)
+        facts = ["method", "variant", *(name for name in _METHOD_AXES if name != self.against)]
+        if self.against in _METHOD_AXES:
+            facts.append("params")
         groups: dict[tuple[object, ...], list[str]] = {}
         for label in places:
-            own = shown.sel(algorithm=label)
-            groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
-        names = zip(common(groups.values()), groups.values(), strict=True)
+            method = shown.sel(algorithm=label)
+            groups.setdefault(tuple(method[name].item() for name in facts), []).append(label)
+        names = zip(group_names(groups.values()), groups.values(), strict=True)
         for name, labels in names:
             labels.sort(key=lambda label: places[label])
             x = [places[label] for label in labels]
@@ -161,27 +167,29 @@ class Tradeoff(Figure):
                 line = values.sel(algorithm=labels, epsilon=budget).assign_coords(algorithm=x)
                 yield ", ".join(words), dict(zip(x, x, strict=True)), line
 
-    def _places(self, shown: xr.Dataset) -> dict[str, float]:
-        """Where methods are on such an axis, by label; a parameter may be one that not all methods have."""
-        if self.against in _OF_METHODS:
-            found = shown[self.against].values
+    def _method_places(self, shown: xr.Dataset) -> dict[str, float]:
+        """Return the places of methods on an axis of methods, by label, without those that lack the parameter."""
+        if self.against in _METHOD_AXES:
+            values = shown[self.against].values
         else:
             name = self.against.removeprefix(PARAMETER)
-            given = [json.loads(str(text)).get(name, math.nan) for text in shown["params"].values]
-            found = np.array(given, float)
-        pairs = zip(shown["algorithm"].values, found, strict=True)
+            settings = [
+                json.loads(str(text)).get(name, math.nan) for text in shown["params"].values
+            ]
+            values = np.array(settings, float)
+        pairs = zip(shown["algorithm"].values, values, strict=True)
         return {str(label): float(place) for label, place in pairs if np.isfinite(place)}
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
-        """Lines that stand for no single method look as their order says."""
+        """Return the style of each line; the order decides it for lines that are no single methods."""
         from admmbench.figures import look
 
-        if not self._of_methods:
+        if not self._is_over_methods:
             return methods
         return {**methods, **look.of_lines(table.dropna(subset="x")["line"].unique())}
 
     def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-        """See `Figure.plot`: logarithmic, with ticks at what was run."""
+        """See `Figure.plot`: logarithmic, with ticks at the places of runs."""
         from admmbench.figures import style
 
         style.draw_lines(panel, table, looks, points=True)
@@ -190,16 +198,16 @@ class Tradeoff(Figure):
             style.set_ticks(panel.xaxis, table["tick"].dropna().unique().tolist())
 
 
-def common(groups: Iterable[Sequence[str]]) -> list[str]:
-    """Name groups of methods by the words with which their labels begin, or by first labels if those are alike."""
+def group_names(groups: Iterable[Sequence[str]]) -> list[str]:
+    """Return names of groups of methods: the common start of their labels, or the first label if names are the same."""
     groups = list(groups)
-    names = [_leading(labels) for labels in groups]
+    names = [_common_start(labels) for labels in groups]
     distinct = all(names) and len(set(names)) == len(names)
     return names if distinct else [f"{labels[0]} …" for labels in groups]
 
 
-def _leading(labels: Sequence[str]) -> str:
-    """Words with which all labels begin."""
+def _common_start(labels: Sequence[str]) -> str:
+    """Return the words with which all labels begin."""
     places = zip(*(label.split() for label in labels), strict=False)
     same = itertools.takewhile(lambda words: len(set(words)) == 1, places)
     return " ".join(words[0] for words in same).rstrip(" ,=")

@@ -1,0 +1,150 @@
+"""Neighbouring data sets: they differ in one record, a canary whose presence is easy to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from admmbench.audit.runs import RunData, run_rounds
+from admmbench.audit.settings import Name
+from admmbench.base.types import Array
+from admmbench.datasets import Dataset
+from admmbench.partition import Split
+from admmbench.problems.rows import BoundRows
+from admmbench.spec.run import RunSpec
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Neighbouring data sets. Where totals are about whole agents, all records of one agent are canaries."""
+
+    canary: Name
+    """Name of the canary."""
+    row: int
+    """Training row in which the data sets differ, or the first row of the agent."""
+    first: RunData
+    """Data with the canary."""
+    second: RunData
+    """Data with another record in the canary's place: one that contributes nothing, or has the opposite target."""
+    without: RunData
+    """Data with a record that contributes nothing, or without the agent, whatever the relation."""
+
+
+def unshuffled(spec: RunSpec) -> RunSpec:
+    """Return the specification with the same partition of training rows in all seeds, so that a row has one owner."""
+    return spec.model_copy(update={"agents": spec.scheme.fixed.model_dump()})
+
+
+def make_neighbours(
+    spec: RunSpec, data: Dataset, rounds: Sequence[int], names: Sequence[Name]
+) -> Iterator[Neighbours]:
+    """Make the neighbouring data sets of each named canary.
+
+    Parameters
+    ----------
+    spec, data
+        Audited run, unshuffled, and its data set. The seeds are those of a pilot run, whose models choose a canary's
+        target.
+    rounds
+        Rounds of the pilot run.
+    names
+        Names of the canaries.
+    """
+    pilot = run_rounds(spec, RunData(data), rounds)
+    problem = pilot.federation.problem
+    assert isinstance(problem, BoundRows)
+    agent, rows = _smallest_agent(spec, data)
+    whole = spec.privacy.unit == "agent"
+    X, model = data.X_train, np.nan_to_num(pilot.model.mean(axis=0))
+    for name in names:
+        row, x, wrong = rows[0], np.full_like(X[0], _largest_entry(problem)), True
+        if name == "extreme":
+            row = rows[np.linalg.norm(X[rows].astype(float), axis=1).argmax()]
+            x = X[row]
+        elif name == "natural":
+            row = rows[_contributions(problem, rows).argmax()]
+            x, wrong = X[row], False
+        right_y, wrong_y = _targets(problem, data, x, model)
+        y = wrong_y if wrong else data.y_train[row]
+        changed = rows if whole else row
+        first = RunData(
+            data if whole and name == "natural" else _replaced_records(data, changed, x, y)
+        )
+        absent = agent if whole else None
+        second = without = RunData(_replaced_records(data, changed, np.zeros_like(x), y), absent)
+        if spec.privacy.relation == "replace":
+            second = RunData(
+                _replaced_records(data, changed, x, right_y if y != right_y else wrong_y)
+            )
+        yield Neighbours(name, int(row), first, second, without)
+
+
+def _replaced_records(data: Dataset, rows: Any, x: Array, y: Any) -> Dataset:
+    """Return the data with other records in the given rows."""
+    X_train, y_train = data.X_train.copy(), data.y_train.copy()
+    X_train[rows], y_train[rows] = x, y
+    return replace(data, X_train=X_train, y_train=y_train)
+
+
+def other_records(data: Dataset) -> Iterator[Dataset]:
+    """Make data sets of the same sizes with other records.
+
+    A number that depends on records in coarse steps differs in at least one of these data sets.
+    """
+    X, y = data.X_train, data.y_train
+    lowest, highest = np.full_like(y, y.min()), np.full_like(y, y.max())
+    few = X * (np.arange(len(X)) % 8 == 0)[:, None]  # the others are blank
+    others = (X / 2, lowest + highest - y), (few / 4, lowest), (X / 4**6, highest)
+    for records, targets in (*others, (np.full_like(X, X.max()), y[::-1])):
+        yield replace(data, X_train=records.astype(X.dtype), y_train=targets)
+
+
+def possible_targets(data: Dataset) -> Array:
+    """Return the targets that a canary may have: classes, or the ends of numbers."""
+    ends = np.array([data.y_train.min(), data.y_train.max()])
+    return np.arange(data.n_classes) if data.n_classes else ends
+
+
+def rows_of_agents(spec: RunSpec, data: Dataset) -> list[Array]:
+    """Return the training rows of each agent."""
+    split = spec.scheme.split(data, [])
+    assert isinstance(split, Split)
+    return [np.arange(data.n_train)[share[0][1]] for share in split.shares]
+
+
+def _smallest_agent(spec: RunSpec, data: Dataset) -> tuple[int, Array]:
+    """Return the agent that has the fewest rows, but at least one, and these rows."""
+    agent_rows = rows_of_agents(spec, data)
+    owners = (agent for agent, rows in enumerate(agent_rows) if len(rows))
+    smallest = min(owners, key=lambda agent: len(agent_rows[agent]))
+    return smallest, agent_rows[smallest]
+
+
+def _largest_entry(problem: BoundRows) -> float:
+    """Return the entry of the largest admissible record with equal entries, or of the data if records have no bound.
+
+    This record may be longer than the problem allows, which then scales the record down.
+    """
+    low, high = problem.split.dataset.domain
+    if not np.isfinite(problem.bound_linf):
+        return float(np.abs(problem.X).max())
+    return float(np.clip(max(low, high, key=abs), -problem.bound_linf, problem.bound_linf))
+
+
+def _contributions(problem: BoundRows, rows: Array) -> Array:
+    """Return the norms of the records' contributions to the gradient at the first model, which is zero."""
+    derivatives = problem.loss.slopes(
+        np.zeros((len(rows), problem.model_shape[0]), problem.dtype), problem.y[rows]
+    )
+    return np.linalg.norm(derivatives, axis=1) * np.linalg.norm(problem.X[rows], axis=1)
+
+
+def _targets(problem: BoundRows, data: Dataset, x: Array, model: Array) -> tuple[Any, Any]:
+    """Return the targets for which a model's loss on a record is least and largest."""
+    candidates = possible_targets(data)
+    u = np.broadcast_to(model @ x, (len(candidates), len(model)))
+    losses = problem.loss.losses(u.copy(), problem.loss.targets(candidates, problem.dtype))
+    return candidates[losses.argmin()], candidates[losses.argmax()]

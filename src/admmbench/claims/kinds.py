@@ -1,0 +1,403 @@
+"""Kinds of evidence, each with its contrasts of runs and the regions in which the contrasts should lie."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, ClassVar, Literal, Self, get_args
+
+import numpy as np
+import xarray as xr
+from pydantic import Field, model_validator
+
+from admmbench.claims.evidence import Comparison, Epsilon, Evidence, Grid, Tier
+from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
+from admmbench.inference.contrasts import above_zero, apart, at_most, jackknife, within
+from admmbench.inference.intervals import (
+    ROUNDING,
+    Difference,
+    Estimate,
+    lowest,
+    normal_minimum,
+    sampling_error,
+)
+from admmbench.results import statistics
+from admmbench.validation import Strict
+
+
+class Value(Evidence):
+    """Printed number, of one method, or of one minus or over another; ours should lie within a tolerance."""
+
+    kind: Literal["value"]
+    algorithm: str
+    minus: Annotated[str | None, Field(description="subtract the value of this label")] = None
+    over: Annotated[
+        str | None, Field(description="divide by the value of this label, seed by seed")
+    ] = None
+    epsilon: Epsilon
+    over_seeds: Literal["mean", "best"] = "mean"
+    published: float
+    tolerance: Annotated[
+        float, Field(ge=0, description="with half a unit of the last digit that is printed")
+    ] = 0.0
+    instances: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="random instances in the published mean; its sampling error, as if they had the variance of "
+            "ours, then adds to the tolerance",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse fields that contradict each other."""
+        if self.over and (self.minus or self.unit != "1"):
+            raise ValueError("over: a ratio has the unit '1', and no minus")
+        if self.instances and self.over_seeds == "best":
+            raise ValueError("instances: a lowest value has no sampling error of a mean")
+        return self
+
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
+        labels = (self.algorithm, self.minus, self.over)
+        return ((label, self.epsilon) for label in labels if label)
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield one contrast, which should equal the published number within the tolerance."""
+        minuend, other = self._sides(runs)
+        values = minuend if other is None else minuend - other
+        quantity = Quantity.RATIO if self.over else Quantity.VALUE
+        if self.minus:
+            quantity = Quantity.DIFFERENCE
+        estimate: Estimate | Difference = runs.estimate(values)
+        if self.over_seeds == "best":
+            depth = normal_minimum(self._sample_size(values))
+            estimate = Estimate.of(minuend, runs.redrawn, depth)
+            if other is not None:
+                estimate = Difference(estimate, Estimate.of(other, runs.redrawn, depth))
+        margin = self.tolerance
+        if self.instances and not math.isnan(error := sampling_error(values, self.instances)):
+            margin += error
+        region = within(self.published, margin)
+        yield Contrast(quantity, tuple(self.selections()), region, margin, values, estimate)
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return our number to show beside the published one, with its number of runs."""
+        values, other = self._sides(runs)
+        if self.over_seeds == "best":
+            n = self._sample_size(values)
+            number = lowest(values, n) - (0.0 if other is None else lowest(other, n))
+            return [Row(((number,),), n=n)]
+        values = values if other is None else values - other
+        return [Row(((float(values.mean("seed")),),), n=int(values.notnull().sum()))]
+
+    def _sides(self, runs: Runs) -> tuple[xr.DataArray, xr.DataArray | None]:
+        """Return the values of the method, or their ratios, and the values to subtract."""
+        values = runs.seed_values(self.algorithm, self.epsilon)
+        if self.over:
+            values = values / runs.seed_values(self.over, self.epsilon)
+        return values, runs.seed_values(self.minus, self.epsilon) if self.minus else None
+
+    def _sample_size(self, values: xr.DataArray) -> int:
+        """Return the number of runs whose best one is compared."""
+        return self.requires.seeds if self.requires else values.sizes["seed"]
+
+
+class Order(Comparison):
+    """Order of means, strictly increasing from tier to tier, at each epsilon or at some epsilon.
+
+    Means within a tier are not compared.
+    """
+
+    partial: ClassVar[bool] = True
+    kind: Literal["order"]
+    labels: Annotated[list[Tier], Field(min_length=2)]
+    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
+    somewhere: Annotated[
+        bool, Field(description="the paper says it of some cases: one difference is enough")
+    ] = False
+
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
+        return itertools.product(itertools.chain(*self.labels), self.epsilon)
+
+    @property
+    def some(self) -> bool:
+        """See :attr:`Evidence.some`."""
+        return self.somewhere
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the lower and the higher label of each comparison, between neighbouring tiers."""
+        for low, high in itertools.pairwise(self.labels):
+            yield from itertools.product(low, high)
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield each difference between neighbouring tiers, which should be above 0."""
+        for epsilon in self.epsilon:
+            for low, high in self.pairs():
+                pair = (high, epsilon), (low, epsilon)
+                if {*pair} <= {*runs.present}:
+                    smallest = self.smallest(*(runs.mean(*selected) for selected in pair))
+                    region, gap = above_zero(smallest), runs.paired(*pair)
+                    yield runs.contrast(Quantity.GAP, pair, region, smallest, gap, worse=pair[:1])
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the means at each epsilon, in the order of the statement."""
+        rows = []
+        for epsilon in self.epsilon:
+            tiers = [
+                tuple(runs.mean(a, epsilon) for a in tier if (a, epsilon) in runs.present)
+                for tier in self.labels
+            ]
+            if any(tiers):
+                rows.append(Row(tuple(filter(None, tiers)), epsilon=epsilon))
+        return rows
+
+
+class Reference(Strict):
+    """Label and budget of the run with which others are compared."""
+
+    algorithm: str
+    epsilon: Epsilon
+
+
+class Close(Evidence):
+    """Closeness of one method to a reference, within ``tolerance``, which the ``others`` do not reach."""
+
+    kind: Literal["close"]
+    algorithm: str
+    others: list[str] = []
+    epsilon: Epsilon
+    reference: Reference
+    tolerance: Annotated[float, Field(ge=0)]
+
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
+        yield self.reference.algorithm, self.reference.epsilon
+        yield from ((label, self.epsilon) for label in (self.algorithm, *self.others))
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield each method's difference from the reference: one should be within the tolerance, the others outside."""
+        reference = self.reference.algorithm, self.reference.epsilon
+        for label in (self.algorithm, *self.others):
+            pair = (label, self.epsilon), reference
+            near = label == self.algorithm
+            region = (within if near else apart)(0.0, self.tolerance)
+            yield runs.contrast(
+                Quantity.NEAR if near else Quantity.FAR,
+                pair,
+                region,
+                self.tolerance,
+                runs.paired(*pair),
+                worse=() if near else pair[:1],
+            )
+
+
+class Trend(Grid, Comparison):
+    """Fall of a metric, along the rounds to a fraction of its maximum, or as epsilon grows.
+
+    As epsilon grows, the metric falls from the first budget to the last, and rises by no relevant difference at any
+    step.
+    """
+
+    partial: ClassVar[bool] = True
+    kind: Literal["trend"]
+    along: Literal["round", "epsilon"]
+    fraction: Annotated[
+        float,
+        Field(gt=0, lt=1, description="along round: last value at most this part of the maximum"),
+    ] = 0.01
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse too few budgets, or budgets in another order."""
+        if self.along == "epsilon" and len(self.epsilon) < 2:
+            raise ValueError("epsilon: a trend along epsilon needs at least two values")
+        if self.epsilon != sorted(self.epsilon):
+            raise ValueError("epsilon: values must ascend")
+        return self
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield last values, or a fall over all budgets and a rise at each step."""
+        if self.along == "round":
+            yield from self._ends(runs)
+            return
+        for label in self.algorithms:
+            points = self._present(runs, label)
+            if len(points) > 1:
+                yield from self._steps(runs, points)
+
+    def _ends(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield the last value of each curve over its maximum, which should be small."""
+        limit = 100 * self.fraction
+        last = 100 * statistics.final(runs.ds, self.metric)
+        for label, epsilon in runs.present:
+            largest = runs.curve(self.metric, label, epsilon).max("round")
+            ratio = last.sel(algorithm=label, epsilon=epsilon, drop=True) / largest
+            yield runs.contrast(Quantity.END, ((label, epsilon),), at_most(limit), limit, ratio)
+
+    def _present(self, runs: Runs, label: str) -> list[Selected]:
+        """Return the budgets at which a method ran, in ascending order."""
+        return [(label, e) for e in self.epsilon if (label, e) in runs.present]
+
+    def _steps(self, runs: Runs, points: Sequence[Selected]) -> Iterator[Contrast]:
+        """Yield the contrasts of one method; for two budgets, the fall alone is enough."""
+        smallest = self.smallest(*(runs.mean(*point) for point in points))
+        ends, region = (points[0], points[-1]), above_zero(smallest)
+        fall = runs.paired(*ends)
+        yield runs.contrast(Quantity.FALL, ends, region, smallest, fall, worse=ends[:1])
+        for step in itertools.pairwise(points) if len(points) > 2 else ():
+            region, rise = at_most(smallest), -runs.paired(*step)
+            yield runs.contrast(Quantity.RISE, step, region, smallest, rise, worse=step[:1])
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the means of each method over the budgets."""
+        if self.along == "round":
+            return []
+        points_by_label = {label: self._present(runs, label) for label in self.algorithms}
+        return [
+            Row(tuple((runs.mean(*point),) for point in points), label=label)
+            for label, points in points_by_label.items()
+            if len(points) > 1
+        ]
+
+
+class Group(Grid):
+    """Range of means over methods or over budgets."""
+
+    over: Literal["algorithm", "epsilon"]
+
+    def range(self, values: xr.DataArray) -> float:
+        """Return highest minus lowest mean over seeds along one dimension, averaged over the other."""
+        means = values.sel(algorithm=self.algorithms, epsilon=self.epsilon).mean("seed")
+        return float((means.max(self.over) - means.min(self.over)).mean())
+
+
+class Spread(Comparison):
+    """Comparison of two ranges, each the highest minus the lowest mean; the narrow one should be smaller."""
+
+    kind: Literal["spread"]
+    narrow: Group
+    wide: Group
+
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`."""
+        yield from self.narrow.selections()
+        yield from self.wide.selections()
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield the wide range less the narrow one, which should be above 0.
+
+        A diverged run of the wide group does not contradict that, but leaves the range unknown.
+        """
+        values = runs.values.sel(
+            algorithm=sorted({label for label, _ in runs.present}),
+            epsilon=sorted({epsilon for _, epsilon in runs.present}),
+        )
+
+        def excess(values: xr.DataArray) -> float:
+            return self.wide.range(values) - self.narrow.range(values)
+
+        smallest = self.smallest(self.narrow.range(values), self.wide.range(values))
+        yield runs.contrast(
+            Quantity.EXCESS,
+            tuple(runs.present),
+            above_zero(smallest),
+            smallest,
+            jackknife(values, excess),
+            blamed=tuple(self.narrow.selections()),
+        )
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the two ranges."""
+        return [Row(((group.range(runs.values),),)) for group in (self.narrow, self.wide)]
+
+
+class Inequality(Grid, Evidence):
+    """Inequality of a theorem: the left side, a metric, is at most the right side after every evaluated round.
+
+    Right sides have constants that are maxima, which are only enclosed. The theorem holds if the inequality holds with
+    the smallest constants, and is violated if it does not hold with the largest ones.
+    """
+
+    partial: ClassVar[bool] = True
+    kind: Literal["bound"]
+    right: Annotated[str, Field(description="variable with the right side, constants at most")]
+    least: Annotated[str, Field(description="the same with constants at least, if they differ")] = (
+        ""
+    )
+    each_run: Annotated[
+        bool, Field(description="it is of every run as drawn, instead of the mean over runs")
+    ] = False
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield left less right side after every evaluated round, which should be at most 0."""
+        for run in runs.present:
+            # In the order: left side, right side with the largest constants, and with the smallest ones.
+            left, right, least_right = (
+                runs.curve(name, *run)
+                for name in (self.metric, self.right, self.least or self.right)
+            )
+            excess = (left - right).transpose("round", "seed")
+            # With the smallest constants, the right side is lower by this room.
+            room = (right - least_right).max("seed").values
+            worst = (excess - ROUNDING * np.abs(right)).max("seed").values
+            for place, values in enumerate(excess):
+                estimate = runs.estimate(values)
+                if self.each_run:
+                    estimate = Estimate(float(worst[place]), 0.0, int(values.notnull().sum()))
+                region = at_most(-float(room[place]), refuted_above=0.0)
+                t = int(values["round"])
+                yield Contrast(Quantity.SIDES, (run,), region, 0.0, values, estimate, round=t)
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the least and the largest factor by which the bound of each run is loose, over the rounds."""
+        rows = []
+        for label, epsilon in runs.present:
+            left, right = (runs.curve(name, label, epsilon) for name in (self.metric, self.right))
+            loose = right.mean("seed") / left.mean("seed")
+            if self.each_run:
+                loose = (right / left.where(left > 0)).min("seed")
+            finite = loose.values[np.isfinite(loose.values)]
+            tiers = ((float(finite.min()),), (float(finite.max()),)) if finite.size else ()
+            rows.append(Row(tiers, label, epsilon))
+        return rows
+
+    @property
+    def metrics(self) -> list[str]:
+        """See :attr:`Evidence.metrics`."""
+        return [self.metric, self.right, *([self.least] if self.least else [])]
+
+
+class Rate(Grid, Evidence):
+    """Rate of a fall: the metric falls at least as fast as a power of the round, over the last decade of rounds."""
+
+    partial: ClassVar[bool] = True
+    kind: Literal["rate"]
+    exponent: Annotated[float, Field(lt=0, description="of the round, as the paper prints it")]
+    tolerance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="by how much a slope may be flatter, and a still flatter one contradicts; if absent, none may "
+            "be, and none contradicts, as rounds to come may be steeper",
+        ),
+    ] = None
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield slopes of means over the last decade of rounds, on logarithmic axes, which should be steep enough."""
+        limit = self.exponent + (self.tolerance or 0.0)
+        region = at_most(limit, refuted_above=math.inf if self.tolerance is None else None)
+        for run in runs.present:
+            slopes = jackknife(runs.curve(self.metric, *run), statistics.last_slope)
+            yield runs.contrast(Quantity.SLOPE, (run,), region, limit, slopes)
+
+
+Piece = Annotated[
+    Value | Order | Close | Trend | Spread | Inequality | Rate, Field(discriminator="kind")
+]
+KINDS: dict[str, type[Evidence]] = {
+    get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get_args(get_args(Piece)[0])
+}
