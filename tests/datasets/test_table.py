@@ -165,7 +165,7 @@ def test_the_seed_of_a_table_draws_its_test_part(table):
 
 def test_content_is_the_identity_and_not_the_place(table, folder):
     def address(spec):
-        return str(Address.of(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)))
+        return str(Address.from_spec(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)))
 
     (folder / "deep").mkdir()
     shutil.copy("patients.csv", "deep/copy.csv")

@@ -26,7 +26,7 @@ from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
 from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
-from admmbench.study.grid import merged
+from admmbench.study.mappings import merged
 from admmbench.validation import meant
 from admmbench.watch.logger import HOUR
 
@@ -163,7 +163,7 @@ def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> It
             further = experiment.ordered
             for cell in cells:
                 if cell["experiment"] == name:
-                    further = merged(further, orders.further(experiment, cell))
+                    further = merged(further, orders.order_seeds(experiment, cell))
             if further != experiment.ordered:
                 path = orders.record(name, further)
                 if read(overlays, changes=_changes(options)).experiments[name].ordered != further:
