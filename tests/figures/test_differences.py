@@ -156,7 +156,7 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
     study = config.read([ROOT / "config/equal_privacy.yaml"], ROOT / "config/config.yaml")
     drawn: set[str] = set()
     for name, experiment in study.experiments.items():
-        kin = config._kin(experiment)
+        kin = config._drawing_facts(experiment)
         words = {label.split()[0]: "objp" for label in kin}
         errors = {label: {1.0: 0.2 + 0.01 * k, 2.0: 0.1} for k, label in enumerate(kin)}
         results = totals(build(errors, name=name, sensitivity="global", methods=words))
