@@ -123,12 +123,12 @@ YAML = "config/quick.yaml"
     ],
 )
 def test_configuration_files_of_a_study_may_stand_behind_options(words, overlays, others):
-    assert study.separated(words) == (overlays, others)
+    assert study.split_overlays(words) == (overlays, others)
 
 
 def test_a_configuration_file_that_an_option_takes_is_refused():
     with pytest.raises(ValueError, match=f"{YAML}: stands behind --forcerun, .* files first"):
-        study.separated(["-n", "--forcerun", "run", YAML])
+        study.split_overlays(["-n", "--forcerun", "run", YAML])
 
 
 GROUPS = cli.groups()

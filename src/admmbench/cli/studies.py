@@ -45,10 +45,10 @@ def _study(options: argparse.Namespace) -> int:
                  every row is decided
     """
     refuse_small_limit()
-    from admmbench.watch.study import run, separated, until_decided
+    from admmbench.watch.study import run, split_overlays, until_decided
 
     collect_garbage()
-    names, others = separated([word for word in options.words if word != _DECIDE])
+    names, others = split_overlays([word for word in options.words if word != _DECIDE])
     command = until_decided if _DECIDE in options.words else run
     return command(find_overlays(names), others)
 
