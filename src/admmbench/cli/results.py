@@ -97,7 +97,7 @@ def _report(options: argparse.Namespace) -> None:
     kept = reference.load(names)
     found = _judge({section.name: section.results for section in sections})
     kept_found = _judge(kept)
-    sections = [replace(section, kept=kept.get(section.name)) for section in sections]
+    sections = [replace(section, reference=kept.get(section.name)) for section in sections]
     page = rendering.render(sections, found, options.configuration or "", kept_found, missing)
     content = page.encode()
     if not options.keep_what_exists:  # a page without a checksum counts as incomplete
@@ -212,7 +212,7 @@ def _compare(options: argparse.Namespace) -> int:
     console = wide_console()
     outdated = filter(None, map(reference.outdated, (first, second)))
     sentences = map(words().outdated, outdated)
-    others = texts("differences").between(differences.between(first, second)).splitlines()
+    others = texts("differences").between(differences.compare_files(first, second)).splitlines()
     for sentence in (*others, *sentences):
         console.print(sentence, soft_wrap=True, markup=False)
     unit = " in percent" if compared.attrs["fraction"] else ""
