@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
-from admmbench.cli.results import ended
+from admmbench.cli.results import run_summary
 from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import (
     DatasetError,
@@ -487,7 +487,7 @@ def test_the_best_constant_is_that_of_scikit_learn():
         metric = trace[trace.attrs["metric"]]
         assert metric.attrs["best_constant"] == made.constant_error
         assert "best_constant" not in trace["test_loss"].attrs
-        text = ended(trace)
+        text = run_summary(trace)
         what = "the commonest class" if made.n_classes else "the mean of the training targets"
         assert f"; best constant prediction, {what}: " in text
     drawn = {"scheme": "iid", "agents": 2, "shuffle": True, "train": 150}
