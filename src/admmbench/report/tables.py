@@ -276,10 +276,8 @@ def _cells(values: xr.DataArray, form: str) -> Any:
 
     The spread is a band, the value of each seed if there are few, or a note that all seeds have the same value.
     """
-    band, is_constant = (
-        statistics.band(values),
-        _plain_values(statistics.same_for_all_seeds(values)),
-    )
+    band = statistics.band(values)
+    is_constant = _plain_values(statistics.same_for_all_seeds(values))
     mean, lower, upper, n = (_plain_values(band[name]) for name in ("mean", "lower", "upper", "n"))
     seeds = _plain_values(values)
     cells = np.empty(is_constant.shape, object)

@@ -82,9 +82,9 @@ def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(name for name in ACCOUNTANTS if name in ("rdp", *names))
 
 
-def default_evaluate_every(given: Mapping[str, Any]) -> int:
+def default_evaluate_every(settings: Mapping[str, Any]) -> int:
     """Return the default number of rounds between two evaluations."""
-    return min(10, int(given["rounds"])) if "rounds" in given else 10
+    return min(10, int(settings["rounds"])) if "rounds" in settings else 10
 
 
 def delta_of_privacy(values: Any) -> Any:

@@ -42,12 +42,12 @@ class Rule(Generic[T]):
     blames_method: bool = False
 
 
-def refuse(stated: S, rules: Iterable[Rule[S]]) -> None:
+def refuse(settings: S, rules: Iterable[Rule[S]]) -> None:
     """Raise ValueError for the first rule that refuses the settings, or `MethodError` if the method is at fault."""
     for rule in rules:
-        if wrong := rule.when(stated):
+        if wrong := rule.when(settings):
             error = MethodError if rule.blames_method else ValueError
-            raise error(f"{rule.message.format(stated, wrong)}; {rule.fix}")
+            raise error(f"{rule.message.format(settings, wrong)}; {rule.fix}")
 
 
 def _missing_package(run: Facts) -> str:

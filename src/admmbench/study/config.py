@@ -221,14 +221,14 @@ def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]
     return reduce(merged, [*map(read_mapping, files), changes], {})
 
 
-def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
+def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
     """Check a configuration and read its experiments.
 
     Parameters
     ----------
     config
         Content of ``config.yaml`` and overlays.
-    own
+    folder
         Folder of the user's own ``experiments/``, ``tuned/`` and ``seeds/``; the papers' files come with the package.
 
     Raises
@@ -237,8 +237,8 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
         If anything is wrong; the message has a line for every fault, with the file and the path of the key.
     """
     checked = _validate(Config, dict(config), "configuration")
-    available = find_all("experiments", own)
-    recorded_files = {kind: find_all(kind, own) for kind in (TUNED, SEEDS)}
+    available = find_all("experiments", folder)
+    recorded_files = {kind: find_all(kind, folder) for kind in (TUNED, SEEDS)}
     for pattern in checked.overrides:
         if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
@@ -248,12 +248,12 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
         if name in _RESERVED:
             raise ConfigError(
                 f"configuration: experiments: {name} is a folder of results that all experiments share; "
-                f"rename {own / 'experiments' / name}.yaml"
+                f"rename {folder / 'experiments' / name}.yaml"
             )
         if name not in available:
             fault = unknown("experiment", name, available)
             raise ConfigError(
-                f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
+                f"configuration: experiments: {fault} (yours are files in {folder / 'experiments'})"
             )
         try:
             file_name(name, "configuration: experiments")

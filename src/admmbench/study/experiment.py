@@ -34,7 +34,7 @@ class Experiment(Grid):
     """Figures and tables of the paper."""
     figures: list[SerializeAsAny[Figure]] = []
     missing_data: SkipJsonSchema[MissingData | None] = Field(
-        None, exclude_if=lambda found: not found
+        None, exclude_if=lambda missing: not missing
     )
     """Part of the data that could not be had: nobody states it."""
 

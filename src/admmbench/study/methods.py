@@ -141,7 +141,7 @@ class Method(Settings):
 def expand_lists(values: Any) -> Any:
     """Return an experiment's content with one method for each value where a setting has several."""
     methods = values.get("algorithms") if isinstance(values, Mapping) else None
-    if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
+    if not isinstance(methods, list) or not all(isinstance(entry, Mapping) for entry in methods):
         return values
     values = delta_of_privacy(values)
     several = _stated_lists(values)
@@ -149,9 +149,9 @@ def expand_lists(values: Any) -> Any:
     every = {"evaluate_every": default_evaluate_every({})} if "rounds" in several else {}
     first = {key: value[0] for key, value in several.items()}
     expanded = [
-        each
+        combination
         for number, method in enumerate(methods)
-        for each in _combinations(method, several, f"algorithms.{number}.")
+        for combination in _combinations(method, several, f"algorithms.{number}.")
     ]
     return {**every, **values, **first, "algorithms": expanded}
 

@@ -20,19 +20,21 @@ class MissingData(Strict):
     """Address of each missing file, by name."""
 
     @classmethod
-    def compare(cls, stated: datasets.Spec, left: datasets.Spec, missing: Collection[str]) -> Self:
+    def compare(
+        cls, whole: datasets.Spec, remainder: datasets.Spec, missing: Collection[str]
+    ) -> Self:
         """Compare a data set with the rest of it without some files: by an attribute of records, or by records.
 
         Parameters
         ----------
-        stated
+        whole
             The whole data set.
-        left
+        remainder
             The part that needs no missing file.
         missing
             Names of the missing files.
         """
-        full, part = datasets.describe(stated), datasets.describe(left)
+        full, part = datasets.describe(whole), datasets.describe(remainder)
         counts = ((name, part.attributes[name], n) for name, n in full.attributes.items())
         fewer = (counted for counted in counts if counted[1] < counted[2])
         unit, n_present, n_stated = next(fewer, ("record", part.n_train, full.n_train))

@@ -54,9 +54,9 @@ def order_seeds(experiment: Experiment, cell: xr.Dataset) -> Orders:
     return seeds_of_method
 
 
-def record(name: str, orders: Orders, own: Path = OWN) -> Path:
+def record(name: str, orders: Orders, folder: Path = OWN) -> Path:
     """Write the orders of an experiment where its configuration finds them, and return the file."""
-    path = own / SEEDS / f"{name}.yaml"
+    path = folder / SEEDS / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = dump_yaml(
         {label: dict(sorted(of_label.items())) for label, of_label in orders.items()},

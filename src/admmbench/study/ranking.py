@@ -190,10 +190,8 @@ def _merge_equal(methods: Mapping[str, Any], same_as: Mapping[str, str]) -> list
 
 def _candidates() -> list[str]:
     """Return the names of methods that compete, share rows, and add noise to their messages."""
-    releasing = (
-        name for name in _methods_with_role("contender") if algorithms.resolve(name).release
-    )
-    return [name for name in releasing if "rows" in algorithms.resolve(name).sharing]
+    contenders = {name: algorithms.resolve(name) for name in _methods_with_role("contender")}
+    return [name for name, cls in contenders.items() if cls.release and "rows" in cls.sharing]
 
 
 def _methods_with_role(role: str) -> list[str]:

@@ -210,12 +210,9 @@ def _search_piece(
     search: Search, path: Path, data: Dataset, name: str, experiment: Experiment
 ) -> Piece:
     """Return the piece of a search, unchanged if it tries the same settings and the best trial has the same error."""
-    settings, present_code, tuned_file = (
-        experiment.tuning,
-        fingerprint.of_run(search.spec),
-        _tuned_file(name),
-    )
+    settings, tuned_file = experiment.tuning, _tuned_file(name)
     assert settings is not None
+    present_code = fingerprint.of_run(search.spec)
     record = (
         experiment.chosen[search.label][search.budget].model_dump()
         if path == tuned_file
@@ -231,9 +228,8 @@ def _search_piece(
         def measure(values: Any) -> Score:
             return Score(*(trial_of_settings[json.dumps(values)][key] for key in Score._fields))
 
-        with contextlib.suppress(
-            KeyError
-        ):  # today's search would try settings that the former one did not
+        # A setting without a former trial is a KeyError: today's search would try other settings.
+        with contextlib.suppress(KeyError):
             if trial_of_settings:
                 best = trials.repeat(search.axes, settings, measure).best.settings
                 if best != former_outcome["settings"]:

@@ -109,10 +109,8 @@ def _code_changes(file: Path, spec: RunSpec) -> Iterator[str]:
     try:
         attrs = seal.read(file).attrs
         code, versions = (json.loads(attrs[name]) for name in ("code", "versions"))
-    except (
-        seal.StaleResultError,
-        LookupError,
-    ):  # the file is damaged, or an earlier version made it
+    # The file may be damaged, or made by an earlier version.
+    except (seal.StaleResultError, LookupError):
         yield _PARTS["method"]
         return
     present_parts = fingerprint.parts(spec)
