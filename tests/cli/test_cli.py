@@ -21,7 +21,7 @@ from admmbench import cli, simulate
 from admmbench.audit.findings import Audit
 from admmbench.base.outcomes import Outcome
 from admmbench.cli import JOBS, call, job, jobs, main
-from admmbench.cli.results import ended
+from admmbench.cli.results import run_summary
 from admmbench.files import read_sealed
 from admmbench.files.installed import REFERENCE, find
 from admmbench.inference.contrasts import Decision
@@ -57,12 +57,12 @@ def test_run_by_hand(tmp_path, capsys):
 
 def test_how_a_run_ended_counts_its_seeds():
     trace = simulate("digits", "objp", agents=3, epsilon=1, rounds=1, evaluate_every=1, seeds=2)
-    assert "after 1 round test error in percent is " in ended(trace)
-    assert "mean over 1 seed; composed" in ended(trace.isel(seed=[0]))
+    assert "after 1 round test error in percent is " in run_summary(trace)
+    assert "mean over 1 seed; composed" in run_summary(trace.isel(seed=[0]))
     trace["status"][0] = Outcome.DIVERGED
-    assert "mean over 1 seed; 1 of 2 seeds lost (diverged or timed out); " in ended(trace)
+    assert "mean over 1 seed; 1 of 2 seeds lost (diverged or timed out); " in run_summary(trace)
     trace["status"][:] = Outcome.DIVERGED
-    assert "test error in percent is unknown; 2 of 2 seeds lost" in ended(trace)
+    assert "test error in percent is unknown; 2 of 2 seeds lost" in run_summary(trace)
 
 
 def test_settings_may_stand_behind_options(capsys):
@@ -123,12 +123,12 @@ YAML = "config/quick.yaml"
     ],
 )
 def test_configuration_files_of_a_study_may_stand_behind_options(words, overlays, others):
-    assert study.separated(words) == (overlays, others)
+    assert study.split_overlays(words) == (overlays, others)
 
 
 def test_a_configuration_file_that_an_option_takes_is_refused():
     with pytest.raises(ValueError, match=f"{YAML}: stands behind --forcerun, .* files first"):
-        study.separated(["-n", "--forcerun", "run", YAML])
+        study.split_overlays(["-n", "--forcerun", "run", YAML])
 
 
 GROUPS = cli.groups()

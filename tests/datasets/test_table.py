@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
-from admmbench.cli.results import ended
+from admmbench.cli.results import run_summary
 from admmbench.contracts.datasets import dataset_checks
 from admmbench.datasets import (
     DatasetError,
@@ -165,7 +165,7 @@ def test_the_seed_of_a_table_draws_its_test_part(table):
 
 def test_content_is_the_identity_and_not_the_place(table, folder):
     def address(spec):
-        return str(Address.of(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)))
+        return str(Address.from_spec(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)))
 
     (folder / "deep").mkdir()
     shutil.copy("patients.csv", "deep/copy.csv")
@@ -487,7 +487,7 @@ def test_the_best_constant_is_that_of_scikit_learn():
         metric = trace[trace.attrs["metric"]]
         assert metric.attrs["best_constant"] == made.constant_error
         assert "best_constant" not in trace["test_loss"].attrs
-        text = ended(trace)
+        text = run_summary(trace)
         what = "the commonest class" if made.n_classes else "the mean of the training targets"
         assert f"; best constant prediction, {what}: " in text
     drawn = {"scheme": "iid", "agents": 2, "shuffle": True, "train": 150}

@@ -156,7 +156,7 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
     study = config.read([ROOT / "config/equal_privacy.yaml"], ROOT / "config/config.yaml")
     drawn: set[str] = set()
     for name, experiment in study.experiments.items():
-        kin = config._kin(experiment)
+        kin = config._drawing_facts(experiment)
         words = {label.split()[0]: "objp" for label in kin}
         errors = {label: {1.0: 0.2 + 0.01 * k, 2.0: 0.1} for k, label in enumerate(kin)}
         results = totals(build(errors, name=name, sensitivity="global", methods=words))
@@ -170,7 +170,7 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
         comparison = who_wins.compare([results])
         found = differences.differences(comparison.isel(setting=0))
         assert {*found.rows["label"]} == {*kin}
-        text = str(picture.of_settings(comparison, name, own)[0])
+        text = str(picture.draw_settings(comparison, name, own)[0])
         lines = found.rows["label"][found.rows["lower"].notna()]
         assert [color for color, _ in strokes(text, 1.1)] == [own[each].color for each in lines]
         for label in {*kin} - drawn:
@@ -198,7 +198,7 @@ def test_attacks_are_drawn_over_the_curve():
     np.testing.assert_allclose(crosses, [*cross, *cross])
     assert [line.get_color() for line in panel.lines[2::2]] == [attacks._SOUND, attacks._WRONG]
     run = Run("ObjP", RunSpec(dataset="digits", algorithm="objp", epsilon=2))
-    ((name, text),) = picture.of_audits([(run, audit)], "a0")
+    ((name, text),) = picture.draw_audits([(run, audit)], "a0")
     assert name == "ObjP, ε = 2"
     assert 'aria-label="Hits of attacks against their false alarms: ObjP, ε = 2"' in text
-    assert not picture.of_audits([(run, audit.model_copy(update={"curve": ()}))], "a0")
+    assert not picture.draw_audits([(run, audit.model_copy(update={"curve": ()}))], "a0")

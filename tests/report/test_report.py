@@ -864,7 +864,7 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     (finding,) = verdicts[0].findings
     other = replace(finding, rows=[finding.rows[0]._replace(tiers=((8.2,),))])
     beside = [replace(verdicts[0], findings=(other,))]
-    section = rendering.Section(own.results, own.experiment, own.drawings, kept=kept)
+    section = rendering.Section(own.results, own.experiment, own.drawings, reference=kept)
     page = rendering.render([section], verdicts, CONFIGURATION, beside)
     assert '<th scope="col">Reference</th>' in page
     assert page.count("8.20 % (mean of 10) <small>undecided</small>") == 1

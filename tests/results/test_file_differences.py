@@ -6,7 +6,7 @@ from scipy import stats
 
 from admmbench.base.outcomes import Outcome
 from admmbench.cli import main
-from admmbench.report.differences import between, rows, states
+from admmbench.report.differences import compare_files, rows, states
 from admmbench.report.environment import texts
 from admmbench.report.tables import differences
 from admmbench.report.terminal import as_rich
@@ -28,7 +28,7 @@ def changed(by, label="ObjP", epsilon=1.0):
 
 
 def others(*files):
-    return texts("differences").between(between(*files)).splitlines()
+    return texts("differences").between(compare_files(*files)).splitlines()
 
 
 def test_the_same_file_is_identical():

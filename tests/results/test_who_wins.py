@@ -514,7 +514,7 @@ def test_one_method_that_is_left_beat_nobody():
     content = answer.content(found, {})
     assert short(content) == "ObjP is the only one left on MNIST at ε = 1: all others lost runs."
     ((row,),) = (group["rows"] for group in content["groups"])
-    assert (row.winner, row.group, row.alone) == ("", [], "ObjP")
+    assert (row.winner, row.group, row.only_method) == ("", [], "ObjP")
 
 
 def test_the_floor_is_the_lowest_mean_without_privacy():

@@ -10,7 +10,8 @@ from admmbench import simulate
 from admmbench.spec.fields import SEEDS, PrivacySettings, Settings
 from admmbench.spec.run import RunSpec
 from admmbench.study.experiment import Experiment
-from admmbench.study.grid import Method, Totals
+from admmbench.study.grid import Totals
+from admmbench.study.methods import Method
 
 # Of the call, and of no run: they decide no number.
 OF_THE_CALL = {"threads", "progress", "groups", "device"}

@@ -8,7 +8,7 @@ from admmbench.algorithms.objp import ObjP
 from admmbench.base.algorithm import PrivacyFacts, Resources
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.spec.facts import Facts
-from admmbench.spec.rules import OF_PRIVACY, OF_SETTINGS, OF_SHARING
+from admmbench.spec.rules import PRIVACY_RULES, SETTING_RULES, SHARING_RULES
 from admmbench.spec.run import RunSpec
 
 DATA = make_dataset(90, n_classes=2)
@@ -138,7 +138,7 @@ OF_PLUGINS = {
     "packages of the method": ("resources", Resources(packages=("no_such_package",))),
     "a secure sum of normal noise": ("privacy_facts", PrivacyFacts(sums_only=True)),
 }
-RULES = [*OF_SETTINGS, *OF_SHARING, *OF_PRIVACY]
+RULES = [*SETTING_RULES, *SHARING_RULES, *PRIVACY_RULES]
 
 
 def facts(changes):

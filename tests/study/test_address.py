@@ -32,11 +32,11 @@ def test_an_address_is_a_folder_and_a_point():
 
 def test_seeds_of_a_run_follow_one_another():
     spec = RunSpec(dataset="digits", algorithm="objp", seeds=[2**62 - 1, 2**62])
-    assert Address.of(spec).point == f"epsilon=inf+seeds={2**62 - 1}-{2**62}"
+    assert Address.from_spec(spec).point == f"epsilon=inf+seeds={2**62 - 1}-{2**62}"
     for seeds in ([0, 2], [1, 0], [0, 2**62]):
         spec = RunSpec(dataset="digits", algorithm="objp", seeds=seeds)
         with pytest.raises(ValueError, match="follow one another"):
-            Address.of(spec)
+            Address.from_spec(spec)
 
 
 @given(BUDGETS, SEEDS)

@@ -9,7 +9,7 @@ from admmbench.results import statistics
 from admmbench.study import orders
 from admmbench.study.aggregate import with_decision
 from admmbench.study.config import ConfigError, check_experiment, load
-from admmbench.study.grid import merged
+from admmbench.study.mappings import merged
 from tests.studies import write_study
 
 DIGITS = {
@@ -82,36 +82,36 @@ def test_looks_that_make_no_sense_are_refused(changes, fault):
 
 def test_methods_of_an_undecided_row_order_the_next_look_all_alike():
     experiment = check_experiment(DIGITS)
-    found = orders.further(experiment, cell(ObjP="undecided", PVP="undecided"))
+    found = orders.order_seeds(experiment, cell(ObjP="undecided", PVP="undecided"))
     assert found == {"ObjP": {1.0: 10}, "PVP": {1.0: 10}}
     experiment = check_experiment({**DIGITS, "ordered": found})
-    assert orders.further(experiment, cell(ObjP="undecided")) == {"ObjP": {1.0: 25}}
-    assert orders.further(experiment, cell(2.0, ObjP="undecided")) == {"ObjP": {2.0: 10}}
+    assert orders.order_seeds(experiment, cell(ObjP="undecided")) == {"ObjP": {1.0: 25}}
+    assert orders.order_seeds(experiment, cell(2.0, ObjP="undecided")) == {"ObjP": {2.0: 10}}
     last = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
-    assert orders.further(last, cell(ObjP="undecided")) == {}
+    assert orders.order_seeds(last, cell(ObjP="undecided")) == {}
     for word in ("winner", "equivalent", "worse", ""):
-        assert orders.further(experiment, cell(ObjP=word)) == {}
+        assert orders.order_seeds(experiment, cell(ObjP=word)) == {}
 
 
 def test_a_method_with_fewer_seeds_than_the_others_gets_its_looks_first():
     """Such as one that was stated when the others had their last look."""
     last = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
     running = cell(ObjP="undecided", PVP="undecided")
-    assert orders.further(last, running) == {"PVP": {1.0: 10}}
+    assert orders.order_seeds(last, running) == {"PVP": {1.0: 10}}
     beyond = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}, "PVP": {1.0: 10}}})
-    assert orders.further(beyond, running) == {"PVP": {1.0: 25}}
+    assert orders.order_seeds(beyond, running) == {"PVP": {1.0: 25}}
 
 
 def test_a_method_that_was_added_orders_no_more_than_the_best_of_the_row_has():
     experiment = check_experiment(DIGITS)
-    assert orders.further(experiment, cell(added="undecided", DPGD="")) == {}
-    found = orders.further(experiment, cell(added="undecided", ObjP="undecided", DPGD=""))
+    assert orders.order_seeds(experiment, cell(added="undecided", DPGD="")) == {}
+    found = orders.order_seeds(experiment, cell(added="undecided", ObjP="undecided", DPGD=""))
     assert found == {"ObjP": {1.0: 10}, "DP-GD": {1.0: 10}}
     best = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
-    assert orders.further(best, cell(added="undecided", DPGD="")) == {"DP-GD": {1.0: 10}}
-    assert orders.further(best, cell(added="worse", DPGD="")) == {}
+    assert orders.order_seeds(best, cell(added="undecided", DPGD="")) == {"DP-GD": {1.0: 10}}
+    assert orders.order_seeds(best, cell(added="worse", DPGD="")) == {}
     alike = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}, "DP-GD": {1.0: 25}}})
-    assert orders.further(alike, cell(added="undecided", DPGD="")) == {}
+    assert orders.order_seeds(alike, cell(added="undecided", DPGD="")) == {}
 
 
 def test_results_say_which_methods_were_added():

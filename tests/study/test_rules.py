@@ -3,7 +3,7 @@
 import pytest
 
 from admmbench.study.config import ConfigError, check_experiment
-from admmbench.study.rules import OF_EXPERIMENTS
+from admmbench.study.rules import EXPERIMENT_RULES
 
 OBJP = {"name": "objp", "label": "ObjP"}
 TUNED = {**OBJP, "tune": {"rounds": 4}}
@@ -53,12 +53,12 @@ REFUSED = {
 
 
 def test_each_rule_has_an_example():
-    assert [rule.name for rule in OF_EXPERIMENTS] == list(REFUSED)
+    assert [rule.name for rule in EXPERIMENT_RULES] == list(REFUSED)
     passes = check_experiment(PASSES)
-    assert not any(rule.when(passes) for rule in OF_EXPERIMENTS)
+    assert not any(rule.when(passes) for rule in EXPERIMENT_RULES)
 
 
-@pytest.mark.parametrize("rule", OF_EXPERIMENTS, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", EXPERIMENT_RULES, ids=lambda rule: rule.name)
 def test_a_rule_refuses(rule):
     with pytest.raises(ConfigError) as raised:
         check_experiment({**PASSES, **REFUSED[rule.name]})

@@ -36,7 +36,7 @@ def start(board, *logs):
 
 def part(board):
     """Of the work that is done, in percent."""
-    line = board._look()
+    line = board._refresh()
     return int(line.removeprefix("quick: ").partition(" %")[0])
 
 
@@ -67,11 +67,11 @@ def test_the_time_that_is_left_follows_from_the_speed(logs, monkeypatch):
     board = made({"run_a": 1, "run_b": 1})
     long, _ = logs
     start(board, long)
-    assert "left" not in board._look()
+    assert "left" not in board._refresh()
     for done in (1, 100):
         now[0] += 60
         write(long, f"x: round {done} of 200, 12 s, about 48 s left\n")
-        found = board._look()
+        found = board._refresh()
     # 99 of 200 rounds in a minute, and of 100 core-seconds 55 are left.
     assert "about 75 s left" in found
 
@@ -90,11 +90,11 @@ def test_failed_jobs_are_tried_again(logs):
     long, _ = logs
     start(board, long)
     assert board.fail(0).title == "ObjP [a], epsilon=1"
-    assert "1 failed" in board._look()
+    assert "1 failed" in board._refresh()
     assert board.work == 10  # of what can still be done
     assert board.fail(7) is None  # which did not run
     start(board, long)
-    assert "failed" not in board._look()
+    assert "failed" not in board._refresh()
     assert board.work == 100
 
 
@@ -119,7 +119,7 @@ def test_the_bar_never_goes_back(logs):
 def test_a_log_that_vanishes_is_no_fault(tmp_path):
     job = Job("a job", 1, tmp_path / "log", TaskID(1))
     assert job.last_lines(3) == []
-    assert job.look() == (0, "0 s")
+    assert job.progress() == (0, "0 s")
 
 
 def running(board, logs):

@@ -69,9 +69,9 @@ def test_all_is_read_again_after_a_failure_and_what_is_to_be_made_stays_known():
     altered(Path("b.html"))
     assert damage.damaged(["a.html", "b.html"]) == ["b.html"]
     Path("b.html").unlink()
-    damage._keep({**damage._known(), "a.html": damage._state("a.html")})
+    damage._write_record({**damage._read_record(), "a.html": damage._file_state("a.html")})
     damage.read_all_again()
-    assert damage._known() == {"b.html": []}
+    assert damage._read_record() == {"b.html": []}
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x00" * 99])

@@ -23,7 +23,7 @@ from admmbench.study import config
 from admmbench.watch import logger as watching
 from admmbench.watch.failure_report import Remains
 from admmbench.watch.logger import Watched
-from admmbench.watch.study import _changes, _words
+from admmbench.watch.study import _changes, _command_line
 from tests.forecast.test_plan import ATTACKED
 from tests.studies import write_study
 
@@ -355,7 +355,7 @@ OURS, ALL = ["--logger", "admmbench"], ["--cores", "all"]
 )
 def test_snakemake_gets_its_options(overlays, options, words):
     """This logger, all cores unless something says otherwise, configurations where no target is taken for one."""
-    assert _words(overlays, options) == words
+    assert _command_line(overlays, options) == words
 
 
 def test_changes_on_the_command_line_are_those_of_snakemake():

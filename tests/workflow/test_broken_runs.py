@@ -14,7 +14,7 @@ import yaml
 
 from admmbench.datasets import describe
 from admmbench.files import read_sealed, sealed_json, write
-from admmbench.watch.damage import RECORD, _state
+from admmbench.watch.damage import RECORD, _file_state
 from tests.plugins import write_method
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
 
@@ -176,7 +176,7 @@ def test_what_is_damaged_while_a_study_runs_fails_one_job_and_is_made_by_the_nex
     project.run()
     damage(path, "truncated", old=False)
     with contextlib.chdir(project.folder):
-        state = {str(path.relative_to(project.folder)): _state(path)}
+        state = {str(path.relative_to(project.folder)): _file_state(path)}
         write(RECORD, sealed_json({**read_sealed(RECORD), **state}))
     shown = project.fails()
     assert f"{path.relative_to(project.folder)}: cannot be read as results" in shown

@@ -19,10 +19,10 @@ from admmbench.files import check_output
 from admmbench.jobs import interrupts, limits
 from admmbench.validation import unknown
 
-# Errors whose words alone say nothing.
+# Errors whose message alone does not explain them.
 _UNFORESEEN = (UnicodeError, RecursionError, NotImplementedError)
 JOBS = ("aggregate", "choose", "overview", "time", "tune")
-"""Modules of `admmbench.cli.jobs`; ``admmbench NAME`` called them before."""
+"""Modules of `admmbench.cli.jobs` that ``admmbench NAME`` called in earlier versions."""
 _JOB = "python -m admmbench.cli.jobs."
 _HELP = """\
 usage: admmbench COMMAND ...
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def job(name: str) -> Command:
-    """Import a command that rules alone call."""
+    """Return a command that rules of the workflow alone call, imported from its module."""
     command: Command = getattr(importlib.import_module(f"admmbench.cli.jobs.{name}"), name)
     return command
 
@@ -68,12 +68,12 @@ def start(command: Command) -> None:
 
 
 def call(command: Command, words: Sequence[str], prog: str = "admmbench ") -> int:
-    """Carry out a command with the words behind it."""
+    """Carry out a command with the words that follow it, and return the exit status."""
     options = command.read(words, prog)
-    _written_whatever_the_locale()
+    _escape_missing_characters()
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
-    with interrupts.raised() as heard:
+    with interrupts.raised() as signals:
         try:
             for path in filter(None, map(vars(options).get, ("output", "checkpoint"))):
                 # Files that cannot be written are refused before hours are spent on their content.
@@ -88,8 +88,8 @@ def call(command: Command, words: Sequence[str], prog: str = "admmbench ") -> in
             from admmbench.plugins import is_foreign
 
             if isinstance(error, SystemExit) and not is_foreign(error):
-                raise  # such as of a console whose reader is gone
-            if heard:  # what was called made another error of it
+                raise  # a console whose reader is gone, for example, ends the process itself
+            if signals:  # the command may turn an interrupt into another error
                 return interrupts.said()
             if os.environ.get("ADMMBENCH_DEBUG"):
                 traceback.print_exc()
@@ -118,15 +118,15 @@ def _message(error: BaseException) -> str:
     return f"{raised(error)} (ADMMBENCH_DEBUG=1 shows where)"
 
 
-def _written_whatever_the_locale() -> None:
-    """Spell out characters that the terminal does not have: otherwise printing them is an error."""
+def _escape_missing_characters() -> None:
+    """Let streams spell out characters that the terminal does not have, which would be errors otherwise."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Make the parser of all commands, for their reference and for shells that complete them."""
+    """Return the parser of all commands, for the reference of commands and for shells that complete them."""
     parser = Parser(prog="admmbench", description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -150,6 +150,6 @@ def groups() -> dict[str, list[Command]]:
         "Methods, losses and data sets": authors,
     }
     return {
-        title: [each for each in vars(group).values() if isinstance(each, Command)]
+        title: [command for command in vars(group).values() if isinstance(command, Command)]
         for title, group in groups.items()
     }

@@ -32,7 +32,7 @@ def _list(options: argparse.Namespace) -> None:
 
     names = {
         "methods": list_algorithms(),
-        "other names": [f"{alias} ({_stands_for(alias)})" for alias in algorithms.ALIASES],
+        "other names": [f"{alias} ({_meaning_of_alias(alias)})" for alias in algorithms.ALIASES],
         "losses": list_losses(),
         "data sets": list_datasets(),
     }
@@ -49,13 +49,13 @@ def _print_facts(facts: Mapping[str, Any], options: argparse.Namespace) -> None:
             print(f"{text}\n" if name == "text" else f"{name}: {text}")
 
 
-def _stands_for(alias: str) -> str:
+def _meaning_of_alias(alias: str) -> str:
     """Return the method, with its parameters, that another name stands for."""
     from admmbench.algorithms import ALIASES
 
     name, params = ALIASES[alias]
-    given = ", ".join(f"{key} {value}" for key, value in params.items())
-    return f"{name} with {given}" if given else name
+    settings = ", ".join(f"{key} {value}" for key, value in params.items())
+    return f"{name} with {settings}" if settings else name
 
 
 @Command
@@ -75,9 +75,9 @@ def _describe(options: argparse.Namespace) -> None:
     if isinstance(spec, dict) or spec in list_datasets():
         facts = _facts_of_data(datasets.describe(spec))
     elif options.name in list_losses():
-        facts = _documented(losses.resolve(options.name))
+        facts = _facts_of_class(losses.resolve(options.name))
     elif options.name in algorithms.ALIASES:
-        facts = {"stands for": _stands_for(options.name)}
+        facts = {"stands for": _meaning_of_alias(options.name)}
         facts |= _facts_of_method(algorithms.resolve(algorithms.ALIASES[options.name][0]))
     else:
         facts = _facts_of_method(algorithms.resolve(options.name))
@@ -85,7 +85,7 @@ def _describe(options: argparse.Namespace) -> None:
 
 
 def _facts_of_data(info: DatasetInfo) -> dict[str, Any]:
-    """Return the size of a data set and what is known of it besides."""
+    """Return the size of a data set, and its other facts."""
     low, high = info.domain
     targets = f"{info.n_classes} classes" if info.n_classes else f"numbers ({info.target_unit})"
     return {
@@ -102,14 +102,14 @@ def _facts_of_data(info: DatasetInfo) -> dict[str, Any]:
 
 
 def _facts_of_method(cls: type[Algorithm[Any, Any]]) -> dict[str, Any]:
-    """Return what a method's module and classes state."""
+    """Return the facts that a method's module and classes state."""
     method = cls()
     guarantee, release = method.guarantee("global"), method.release
     worth: str = guarantee.kind
     if worth == "proved" and not cls.__module__.startswith("admmbench."):
         worth = "conditional on what the plug-in states, or none"
     return {
-        **_documented(cls),
+        **_facts_of_class(cls),
         "variants": [*method.variants],
         "shared": " or ".join(method.sharing),
         "needs": [*method.needs],
@@ -118,21 +118,21 @@ def _facts_of_method(cls: type[Algorithm[Any, Any]]) -> dict[str, Any]:
     }
 
 
-def _documented(cls: type) -> dict[str, Any]:
-    """Return docstrings of a class, and of those in the suite that it is made from, and its parameters."""
+def _facts_of_class(cls: type) -> dict[str, Any]:
+    """Return the docstrings of a class and of its bases in the suite, and its parameters."""
     texts = [inspect.getdoc(sys.modules[cls.__module__])]
-    for each in cls.__mro__:
-        own = each.__module__.startswith("admmbench.") or each is cls
-        if own and each.__doc__ and not each.__module__.endswith((".base", ".loss")):
-            texts.append(inspect.cleandoc(each.__doc__))
+    for base in cls.__mro__:
+        is_ours = base.__module__.startswith("admmbench.") or base is cls
+        if is_ours and base.__doc__ and not base.__module__.endswith((".base", ".loss")):
+            texts.append(inspect.cleandoc(base.__doc__))
     fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
     usual = cls()
     return {
         "text": "\n\n".join(filter(None, texts)),
         "parameters": [
-            f"{each.name} = {getattr(usual, each.name)}"
-            for each in fields
-            if each.name != "variant"
+            f"{field.name} = {getattr(usual, field.name)}"
+            for field in fields
+            if field.name != "variant"
         ],
         "equations": inspect.getsourcefile(cls),
     }
@@ -171,8 +171,8 @@ def _check(options: argparse.Namespace) -> int:
     collect_garbage()
     console = Console(highlight=False, soft_wrap=True)
     checks = list(contracts.of(options.name))
-    failed = left = 0
-    first = dict[str, str]()  # the check that failed for a reason first
+    failed = n_left = 0
+    first = dict[str, str]()  # name of the first check that failed, by reason
     for number, check in enumerate(checks, start=1):
         try:
             check.run()
@@ -180,23 +180,23 @@ def _check(options: argparse.Namespace) -> int:
             failed += 1
             reason = _reason(error, options)
             console.print(f"[red]✗[/] {check.name}")
-            shown = f"as above: {first[reason]}" if reason in first else reason
+            text = f"as above: {first[reason]}" if reason in first else reason
             first.setdefault(reason, check.name)
-            for line in shown.splitlines():
+            for line in text.splitlines():
                 console.print(f"    {line}", markup=False)
             if not isinstance(error, AssertionError):
-                left = len(checks) - number  # most of them would only raise the same
+                n_left = len(checks) - number  # most of the others would only raise the same error
                 break
         else:
             console.print(f"[green]✓[/] {check.name}")
     verdict = f"{failed} failed" if failed else "all hold"
-    undone = f", {left} not run: mend the error first, and check again" if left else ""
+    undone = f", {n_left} not run: mend the error first, and check again" if n_left else ""
     console.print(f"{len(checks)} checks, {verdict}{undone}")
     return int(failed > 0)
 
 
 def _reason(error: Exception, options: argparse.Namespace) -> str:
-    """Why a check failed: its sentence, or what the plug-in raised and where."""
+    """Return why a check failed: its sentence, or the error of the plug-in and its place."""
     from admmbench.engine.rounds import AlgorithmError
     from admmbench.plugins import raised
 

@@ -1,4 +1,4 @@
-"""What commands share: how they state their arguments, values of options, consoles, completion in a shell."""
+"""Options of commands: statement of arguments, values of options, consoles, completion in a shell."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from admmbench.datasets import Dataset
     from admmbench.spec.run import RunSpec
 
-# Columns where the output is no terminal.
+# Columns of an output that is no terminal.
 _WIDTH = 120
 
 Function = Callable[[argparse.Namespace], int | None]
-"""Carries a command out and returns its exit status, None for 0."""
+"""Function that carries a command out and returns its exit status, None for 0."""
 
 
 class Command:
-    """A command, whose help is the docstring of the function that carries it out.
+    """Command, whose help is the docstring of the function that carries it out.
 
-    The docstring has a summary, examples, and at its end the arguments, each with what it is after two spaces. In
-    square brackets are arguments that may be left out, ``...`` stands for more of the same, and an option is optional
-    if its text does not end with ``(required)``. What an argument is called says which values it has, see `_VALUES`.
+    The docstring has a summary, examples, and at its end the arguments, each with a text after two spaces. Square
+    brackets enclose arguments that may be left out, ``...`` stands for several values, and an option is optional if its
+    text does not end with ``(required)``. The name of an argument's value decides how it is read, see `_VALUES`.
 
     Attributes
     ----------
     name
-        The word that calls it: the name of the function, without underscores around it.
+        Name of the command: the name of the function, without underscores around it.
     """
 
     def __init__(self, function: Function) -> None:
@@ -45,26 +45,28 @@ class Command:
         self.name = function.__name__.strip("_")
         self._help = str(inspect.getdoc(function))
         self.summary, *examples, arguments = self._help.split("\n\n")
-        self.description = "\n\n::\n\n".join([self.summary, *examples])  # of the reference
+        # The reference of commands shows the examples as code.
+        self.description = "\n\n::\n\n".join([self.summary, *examples])
         self.in_folder = "--output FOLDER" in arguments
         """Whether its ``--output`` is a folder."""
-        pairs = (each.partition("  ") for each in re.split(r"\n(?=\S)", arguments))
+        pairs = (paragraph.partition("  ") for paragraph in re.split(r"\n(?=\S)", arguments))
         self._arguments = {names: " ".join(text.split()) for names, _, text in pairs}
 
     def add_to(self, parser: Parser) -> None:
-        """Add the arguments to a parser, and the help."""
-        positional = [each for each in self._arguments if not each.startswith("-")]
+        """Add the arguments and the help to a parser."""
+        positional = [argument for argument in self._arguments if not argument.startswith("-")]
         usage = " ".join([parser.prog, *positional, "[options]"])
         parser.help = f"usage: {usage}\n\n{self._help}\n"
         for names, text in self._arguments.items():
             _add_argument(parser, names, text)
 
     def read(self, words: Sequence[str], prog: str = "admmbench ") -> argparse.Namespace:
-        """Read the words behind the command; ``KEY=VALUE`` may stand anywhere, and errors show the usage."""
+        """Parse the words that follow the command; ``KEY=VALUE`` may stand anywhere, and errors show the usage."""
         parser = Parser(prog=f"{prog}{self.name}")
         self.add_to(parser)
         if "[WORDS ...]" in self._arguments and not {"-h", "--help"} & {*words}:
-            return argparse.Namespace(words=[*words])  # of another program, with options of its own
+            # The words are those of another program, which has options of its own.
+            return argparse.Namespace(words=[*words])
         for word in itertools.takewhile(lambda word: word != "--", words):
             name = word.partition("=")[0]
             if name.startswith("--") and name not in parser.options:
@@ -73,7 +75,7 @@ class Command:
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser with a help that was written."""
+    """Parser whose help is written by hand."""
 
     def __init__(self, **settings: Any) -> None:
         # An option that is cut short is a mistake: `--config` is no `--configfile`.
@@ -81,7 +83,7 @@ class Parser(argparse.ArgumentParser):
         self.help = ""
 
     def format_help(self) -> str:
-        """Return the help."""
+        """Return the help that is written, or else argparse's own."""
         return self.help or super().format_help()
 
     @property
@@ -114,8 +116,8 @@ def _add_argument(parser: argparse.ArgumentParser, names: str, text: str) -> Non
     action.completer = complete  # type: ignore[attr-defined]
 
 
-def place(text: str) -> Path:
-    """Read a file or a folder on the command line."""
+def parse_path(text: str) -> Path:
+    """Return the path that a word of the command line names."""
     try:
         return expanded(text)
     except ValueError as error:
@@ -123,7 +125,7 @@ def place(text: str) -> Path:
 
 
 def count(text: str) -> int:
-    """Read a number of cores or threads on the command line."""
+    """Return the number of cores, threads or seconds that a word of the command line states."""
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
     return int(text)
@@ -137,7 +139,7 @@ def find_overlays(names: Sequence[str]) -> list[Path]:
 
 
 def run_spec(options: argparse.Namespace) -> RunSpec:
-    """Make the run that words ``KEY=VALUE`` state."""
+    """Return the run that words ``KEY=VALUE`` state."""
     from admmbench.spec.run import RunSpec
     from admmbench.validation import checked
 
@@ -145,14 +147,14 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 
 
 def dataset(spec: RunSpec, prepared: Path | None = None) -> Dataset:
-    """Open the prepared data set of a run, or else load it."""
+    """Return the data set of a run: open the prepared one if its folder is given, or else load it."""
     from admmbench.datasets import load_dataset, open_as
 
     return open_as(spec.dataset, prepared) if prepared else load_dataset(spec.dataset)
 
 
 def wide_console() -> Console:
-    """Make a console whose tables are of one width where the output is no terminal."""
+    """Return a console whose tables have a fixed width if the output is no terminal."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -168,7 +170,7 @@ def print_json(content: Any) -> None:
 
 
 def collect_garbage() -> None:
-    """Look for garbage again, but not among what was imported."""
+    """Turn garbage collection on again, but not for objects that imports made."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
@@ -196,11 +198,11 @@ def dataset_names(**_: Any) -> list[str]:
     return list_datasets()
 
 
-# Attributes of arguments that are not called like their value.
+# Attributes of arguments whose names differ from the name of the value.
 _DESTINATIONS = {"KEY=VALUE": "settings", "{method,loss,dataset}": "kind"}
-# How a value is read, and what a shell offers for it (None: files), by what the value is called in a docstring.
+# Function that reads a value, and function that lists completions in a shell (None: files), by the name of the value.
 _VALUES: dict[str, tuple[Callable[[str], Any], Callable[..., list[str]] | None]] = {
-    **dict.fromkeys(("FILE", "FOLDER", "TABLE", "FIRST", "SECOND"), (place, None)),
+    **dict.fromkeys(("FILE", "FOLDER", "TABLE", "FIRST", "SECOND"), (parse_path, None)),
     **dict.fromkeys(("N", "SECONDS"), (count, None)),
     **dict.fromkeys(("NAME", "NAMES"), (str, plugin_names)),
     **dict.fromkeys(("CONFIG", "WORDS"), (str, overlay_names)),

@@ -36,36 +36,53 @@ def _figures(options: argparse.Namespace) -> None:
     from admmbench.study import config
     from admmbench.validation import checked
 
-    results = _drawn(options.file, options.results, options.reference)
+    results = _read_drawn_results(options.file, options.results, options.reference)
     name = results.attrs["experiment"]
     if options.results:
-        given, looks = config.read_figures(options.file)
-        wanted = checked(list[Figure], given, str(options.file))
-    else:  # those of the experiment's definition
+        entries, looks = config.read_figures(options.file)
+        figures = checked(list[Figure], entries, str(options.file))
+    else:
         study = config.load({"experiments": [name]})
-        wanted, looks = study.experiments[name].figures, study.looks
-    for path in drawing.save(results, wanted, options.output or Path("figures", name), looks):
+        figures, looks = study.experiments[name].figures, study.looks
+    for path in drawing.save(results, figures, options.output or Path("figures", name), looks):
         print(path)
 
 
-def _drawn(given: Path, results: Path | None, kept: bool) -> xr.Dataset:
-    """Read the results that figures are drawn of."""
+def _read_drawn_results(source: Path, results: Path | None, from_reference: bool) -> xr.Dataset:
+    """Return the results from which figures are drawn.
+
+    Parameters
+    ----------
+    source
+        File of results or figures, or the name of an experiment.
+    results
+        File of results, for a file of figures.
+    from_reference
+        Whether the source is the name of an experiment with reference results.
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not name results.
+    """
     from admmbench.results import reference
 
-    if kept and results:
+    if from_reference and results:
         raise ValueError("--reference: leave it out where --results names what is drawn")
-    if kept:
-        if found := reference.load([str(given)]):
-            return found[str(given)]
-        raise ValueError(f"{given}: no results of this experiment are kept; name one of reference/")
-    if given.suffix == ".nc" and not results:
-        results = given
+    if from_reference:
+        if references := reference.load([str(source)]):
+            return references[str(source)]
+        raise ValueError(
+            f"{source}: no results of this experiment are kept; name one of reference/"
+        )
+    if source.suffix == ".nc" and not results:
+        results = source
     elif not results:
         raise ValueError(
-            f"{given}: name what is drawn: --results and results.nc for figures in JSON, or a file of results, or an "
+            f"{source}: name what is drawn: --results and results.nc for figures in JSON, or a file of results, or an "
             "experiment with --reference"
         )
-    return _of_experiment(_read(results, strict=True), results)
+    return _require_experiment(_read(results, strict=True), results)
 
 
 @Command
@@ -94,11 +111,13 @@ def _report(options: argparse.Namespace) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"the experiment {twice[0]} is there twice; name each folder once")
     missing = [row for _, rows in gathered for row in rows]
-    kept = reference.load(names)
-    found = _judge({section.name: section.results for section in sections})
-    kept_found = _judge(kept)
-    sections = [replace(section, kept=kept.get(section.name)) for section in sections]
-    page = rendering.render(sections, found, options.configuration or "", kept_found, missing)
+    references = reference.load(names)
+    verdicts = _judge({section.name: section.results for section in sections})
+    reference_verdicts = _judge(references)
+    sections = [replace(section, reference=references.get(section.name)) for section in sections]
+    page = rendering.render(
+        sections, verdicts, options.configuration or "", reference_verdicts, missing
+    )
     content = page.encode()
     if not options.keep_what_exists:  # a page without a checksum counts as incomplete
         content = with_checksum(content, MARKUP)
@@ -141,8 +160,8 @@ def _claims(options: argparse.Namespace) -> None:
     from admmbench.study.config import labels
 
     if options.file:
-        given = [_of_experiment(_read(path), path) for path in options.file]
-        results = {each.attrs["experiment"]: each for each in given}
+        files = [_require_experiment(_read(path), path) for path in options.file]
+        results = {file.attrs["experiment"]: file for file in files}
     else:
         results = reference.load(labels())
     rows = [
@@ -180,12 +199,13 @@ def _show(options: argparse.Namespace) -> None:
     from admmbench.report import terminal
 
     console = wide_console()
-    found = _read(options.file)
-    if "status" in found and found["status"].dims == ("seed",):  # of one run
+    dataset = _read(options.file)
+    is_run = "status" in dataset and dataset["status"].dims == ("seed",)
+    if is_run:
         if options.json:
-            return print_json(run_facts(found))
-        return console.print(ended(found), soft_wrap=True)
-    results = _of_experiment(found, options.file)
+            return print_json(run_facts(dataset))
+        return console.print(run_summary(dataset), soft_wrap=True)
+    results = _require_experiment(dataset, options.file)
     if options.json:
         return print_json(terminal.facts(results))
     for line in terminal.lines(results):
@@ -207,13 +227,17 @@ def _compare(options: argparse.Namespace) -> int:
     from admmbench.results import reference
     from admmbench.results.file_differences import contrast
 
-    first, second = (_of_experiment(_read(path), path) for path in (options.first, options.second))
+    first, second = (
+        _require_experiment(_read(path), path) for path in (options.first, options.second)
+    )
     compared = contrast(first, second)
     console = wide_console()
     outdated = filter(None, map(reference.outdated, (first, second)))
     sentences = map(words().outdated, outdated)
-    others = texts("differences").between(differences.between(first, second)).splitlines()
-    for sentence in (*others, *sentences):
+    other_differences = (
+        texts("differences").between(differences.compare_files(first, second)).splitlines()
+    )
+    for sentence in (*other_differences, *sentences):
         console.print(sentence, soft_wrap=True, markup=False)
     unit = " in percent" if compared.attrs["fraction"] else ""
     rows = tables.differences(differences.rows(compared))
@@ -249,14 +273,14 @@ def _keep(options: argparse.Namespace) -> None:
         if path.suffix == ".csv":
             if options.add or every != 1:
                 raise ValueError(f"{path}: all trials are kept, without --add and --every")
-            kept = reference.keep_trials(
+            written = reference.keep_trials(
                 path, options.made_by, options.folder, replace=options.replace
             )
         else:
-            given = {"add": options.add, "replace": options.replace, "every": every}
-            results = _of_experiment(_read(path), path)
-            kept = reference.keep(results, options.made_by, options.folder, **given)
-        print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
+            options_of_merge = {"add": options.add, "replace": options.replace, "every": every}
+            results = _require_experiment(_read(path), path)
+            written = reference.keep(results, options.made_by, options.folder, **options_of_merge)
+        print(f"{written}: {written.stat().st_size / 1e6:.2f} MB")
 
 
 def run_facts(trace: xr.Dataset) -> dict[str, Any]:
@@ -283,15 +307,15 @@ def run_facts(trace: xr.Dataset) -> dict[str, Any]:
     }
 
 
-# What a privacy loss is, by the guarantee.
+# Names of a privacy loss, by the guarantee.
 _LOSSES = {
     "none": "composed ε without a guarantee",
     "conditional": "total ε, if its conditions hold,",
 }
 
 
-def ended(trace: xr.Dataset) -> str:
-    """Write how a run ended, see `run_facts`."""
+def run_summary(trace: xr.Dataset) -> str:
+    """Return a text on how a run ended, see `run_facts`."""
     from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
 
     facts = run_facts(trace)
@@ -313,7 +337,7 @@ def ended(trace: xr.Dataset) -> str:
 
 
 def _read(path: Path, *, strict: bool = False) -> xr.Dataset:
-    """Read a file of results, see `seal.read`: the checksum of one that is kept is in the list beside it."""
+    """Read a file of results, see `seal.read`; reference results have their checksums in a list beside the files."""
     from admmbench.jobs import seal
     from admmbench.results import reference
 
@@ -325,8 +349,8 @@ def _read(path: Path, *, strict: bool = False) -> xr.Dataset:
     return seal.read(path, strict=strict) if results is None else results
 
 
-def _of_experiment(results: xr.Dataset, path: Path) -> xr.Dataset:
-    """Refuse results that are not those of an experiment."""
+def _require_experiment(results: xr.Dataset, path: Path) -> xr.Dataset:
+    """Return results, or refuse them if they are not an experiment's."""
     if not {"algorithm", "epsilon", "status"} <= set(results.variables):
         raise ValueError(
             f"{path}: not the results of an experiment; a study writes them to results/<experiment>/results.nc"

@@ -15,7 +15,7 @@ from admmbench.cli.options import (
     run_spec,
     wide_console,
 )
-from admmbench.cli.results import ended
+from admmbench.cli.results import run_summary
 from admmbench.files import sealed_json, write
 from admmbench.files.core_yaml import parse_words, parse_yaml
 
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> None:
     with shown(title) as progress:
 
         def report(done: int, total: int) -> None:
-            collect_garbage()  # compiled code is loaded in the first round
+            collect_garbage()  # the first round loads compiled code, which stays
             progress(done, total)
 
         job.execute(
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> None:
             options.fingerprint,
             options.checkpoint,
         )
-    print(ended(seal.read(options.output)))
+    print(run_summary(seal.read(options.output)))
     print(
         f"{options.output} has the trace; admmbench show {shlex.quote(str(options.output))} says this again"
     )
@@ -125,20 +125,22 @@ def _account(options: argparse.Namespace) -> None:
         return print(combinations.markdown())
     keys = ["dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling", "covers"]
     keys += ["trials"] if options.covers else []
-    given = {key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))}
-    what, found = account.of(options.name, given | parse_words(options.settings))
-    facts = found.facts()
+    arguments = {
+        key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))
+    }
+    title, privacy_loss = account.of(options.name, arguments | parse_words(options.settings))
+    facts = privacy_loss.facts()
     if options.trials:
         trials = checked(account.Trials, parse_yaml(options.trials, "--trials"), "trials")
-        facts["search"] = {"trials": trials, "totals": found.searched(trials)}
+        facts["search"] = {"trials": trials, "totals": privacy_loss.searched(trials)}
     if options.json:
-        print_json({"of": what, **facts})
+        print_json({"of": title, **facts})
     else:
-        _print_account(wide_console(), what, facts)
+        _print_account(wide_console(), title, facts)
 
 
-def _print_account(console: Console, what: str, facts: dict[str, Any]) -> None:
-    """Print totals, what an attacker who sees all mechanisms finds at most, and totals of a search."""
+def _print_account(console: Console, title: str, facts: dict[str, Any]) -> None:
+    """Print the totals, the largest rates of an attacker who sees all mechanisms, and the totals of a search."""
     from rich.table import Table
 
     from admmbench.privacy import ACCOUNTANTS
@@ -148,7 +150,7 @@ def _print_account(console: Console, what: str, facts: dict[str, Any]) -> None:
         text = "no total of such releases" if math.isnan(total) else f"{total:.4g}"
         table.add_row(name, text, ACCOUNTANTS[name].comment)
     table.add_row("total", f"{facts['total']:.4g}", "the least that is proved")
-    console.print(f"{what}, {facts['one']} each; at delta {facts['delta']:g}:")
+    console.print(f"{title}, {facts['one']} each; at delta {facts['delta']:g}:")
     console.print(table)
     table = Table("false alarms", "hits, at most", box=None)
     for alarms, hits in facts["hits"].items():
@@ -163,8 +165,8 @@ def _print_account(console: Console, what: str, facts: dict[str, Any]) -> None:
         console.print(
             f"A search of {search['trials']:g} trials, each with these releases, costs in total:"
         )
-        for who, total in search["totals"].items():
-            console.print(f"  {total:.4g} if {who}")
+        for scope, total in search["totals"].items():
+            console.print(f"  {total:.4g} if {scope}")
 
 
 @Command
@@ -191,18 +193,18 @@ def _audit(options: argparse.Namespace) -> int:
     data = dataset(spec, options.data)
     collect_garbage()
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
-        found = audit(spec, data, settings, progress)
+        outcome = audit(spec, data, settings, progress)
     if options.output:
-        write(options.output, sealed_json(found.to_dict(), indent=1))
-        return int(options.strict and not found.complete)
+        write(options.output, sealed_json(outcome.to_dict(), indent=1))
+        return int(options.strict and not outcome.complete)
     console = wide_console()
-    if found.findings:
-        console.print(table(found))
-    for finding in found.failures:
+    if outcome.findings:
+        console.print(table(outcome))
+    for finding in outcome.failures:
         console.print(
             f"[red]✗[/] {finding.level}, {finding.canary}: {finding.sentence}", soft_wrap=True
         )
-    console.print(found.summary, soft_wrap=True)
+    console.print(outcome.summary, soft_wrap=True)
     if spec.delta_warning:
         console.print(f"Warning: {spec.delta_warning}.", soft_wrap=True)
-    return int(not found.complete if options.strict else found.passed is False)
+    return int(not outcome.complete if options.strict else outcome.passed is False)

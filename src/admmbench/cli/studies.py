@@ -45,12 +45,12 @@ def _study(options: argparse.Namespace) -> int:
                  every row is decided
     """
     refuse_small_limit()
-    from admmbench.watch.study import run, separated, until_decided
+    from admmbench.watch.study import run, split_overlays, until_decided
 
     collect_garbage()
-    names, others = separated([word for word in options.words if word != _DECIDE])
+    names, words = split_overlays([word for word in options.words if word != _DECIDE])
     command = until_decided if _DECIDE in options.words else run
-    return command(find_overlays(names), others)
+    return command(find_overlays(names), words)
 
 
 @Command
@@ -94,31 +94,31 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench.validation import checked
     from admmbench.watch.study import run_turns
 
-    given = {
+    stated_options = {
         key: parse_yaml(text, f"--{key}")
         for key in ("delta", "agents", "loss", "noise", "seeds", "trials", "margin")
         if (text := getattr(options, key))
     }
     columns = {key: text for key in ("target", "group") if (text := getattr(options, key))}
     table = {"name": "table", "path": str(options.table), **columns}
-    asked = {
-        **given,
+    answers = {
+        **stated_options,
         "dataset": table | parse_words(options.settings),
         "methods": [name for name in (options.methods or "").split(",") if name],
         "total": [parse_yaml(text, "--total") for text in options.total.split(",")],
         "audit": options.audit,
     }
     try:
-        question = checked(Question, asked, "")
+        question = checked(Question, answers, "")
     except ValueError as error:
         raise ValueError(as_typed(str(error))) from None
     try:
         describe(question.dataset)
     except ValueError as error:
-        said = as_typed(str(error))
-        if re.search(r"\b(set|state|or|by) \w+: ", said):
-            said += " (settings follow the table as KEY=VALUE, such as missing=drop)"
-        raise ValueError(said) from None
+        message = as_typed(str(error))
+        if re.search(r"\b(set|state|or|by) \w+: ", message):
+            message += " (settings follow the table as KEY=VALUE, such as missing=drop)"
+        raise ValueError(message) from None
     folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
     content, left_out = experiment(question, folder)
     scaffold.write_experiment(
@@ -206,21 +206,21 @@ def _gc(options: argparse.Namespace) -> None:
     from admmbench.study.config import CONFIG, read_stated
 
     overlays = [path for name, path in find_all().items() if name != CONFIG.name]
-    # What the other configurations of the folder ask for stays as well.
+    # Results that other configurations of the folder ask for stay as well.
     configurations = ([], *([path] for path in overlays), find_overlays(options.configfile))
-    stated = [read_stated(each) for each in configurations]
-    # So do results on all data, where files of these are missing now.
-    present = [study.without(study.missing_files) for study in stated]
-    found = housekeeping.leftovers([*stated, *present])
-    sizes = [housekeeping.size(path) for path in found]
-    for path, size in zip(found, sizes, strict=True):
+    studies = [read_stated(files) for files in configurations]
+    # Results on all data stay, too, where files of the data are missing now.
+    present = [study.without(study.missing_files) for study in studies]
+    leftovers = housekeeping.leftovers([*studies, *present])
+    sizes = [housekeeping.size(path) for path in leftovers]
+    for path, size in zip(leftovers, sizes, strict=True):
         print(f"{size / 1e6:10.2f} MB  {path}")
-    text = f"{len(found)} that no configuration asks for, {sum(sizes) / 1e6:.1f} MB"
+    text = f"{len(leftovers)} that no configuration asks for, {sum(sizes) / 1e6:.1f} MB"
     if options.delete:
-        housekeeping.remove(found)
+        housekeeping.remove(leftovers)
         print(f"{text}: removed")
     else:
-        print(f"{text}; --delete removes them" if found else text)
+        print(f"{text}; --delete removes them" if leftovers else text)
 
 
 @Command
@@ -252,8 +252,8 @@ def _migrate(options: argparse.Namespace) -> int:
             rows = witnesses.judge(pieces, **settings, progress=progress)
         else:
             overlays = find_overlays(words)
-            given = ["--configfile", *map(str, overlays)] if overlays else []
-            rows = migration.migrate(read(overlays), given, **settings, progress=progress)
+            config_words = ["--configfile", *map(str, overlays)] if overlays else []
+            rows = migration.migrate(read(overlays), config_words, **settings, progress=progress)
     wide_console().print(witnesses.table(rows))
     print(witnesses.summary(rows, dry_run=options.dry_run))
     return int(any(row.verdict == witnesses.Verdict.DAMAGED for row in rows))

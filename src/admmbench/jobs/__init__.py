@@ -1,1 +1,1 @@
-"""Jobs: runs with checkpoints, fingerprints and provenance, and with files that are complete and sealed."""
+"""Jobs: runs with checkpoints, fingerprints and provenance, and with complete files that have checksums."""

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class InterruptedRunError(RuntimeError):
-    """The run was asked to stop by a signal.
+    """Stop of a run that a signal asked for.
 
     Attributes
     ----------
@@ -36,10 +36,10 @@ class InterruptedRunError(RuntimeError):
 
 
 class Checkpoint:
-    """A run writes its snapshot to this file, from time to time and when it is told to stop.
+    """File with the state of a run, written from time to time and when the run is told to stop.
 
-    It is an archive of NumPy (``.npz``), with a checksum of each array. The first is JSON, which says which run, code,
-    data and packages the snapshot belongs to, and has its variables, whose arrays follow. Nothing in it is code.
+    The file is an archive of NumPy (``.npz``), with a checksum of each array. The first array is JSON: the run, code,
+    data and packages that the snapshot belongs to, and its variables, whose arrays follow. The file holds no code.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Checkpoint:
         _log.warning("going on after round %d, from %s", snapshot.t, self.path)
 
     def after_round(self, snapshot: Snapshot) -> None:
-        """Save if it is time to.
+        """Save the snapshot if the interval has passed or a signal asked the run to stop.
 
         Raises
         ------
@@ -116,11 +116,14 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def remove(self) -> None:
-        """Remove the file: the run is done."""
+        """Remove the file when the run is done."""
         self.path.unlink(missing_ok=True)
 
     def listening(self) -> AbstractContextManager[None]:
-        """Let a signal end the run after the round, with a snapshot: schedulers warn by SIGTERM before they kill."""
+        """Return a context in which a signal ends the run after the round, with a snapshot.
+
+        Schedulers warn by SIGTERM before they kill.
+        """
         return interrupts.handled(self._stop, (signal.SIGTERM, *interrupts.SIGNALS))
 
     def _stop(self, number: int, frame: object) -> None:
@@ -128,7 +131,7 @@ class Checkpoint:
 
 
 def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Say what a checkpoint belongs to instead; empty if it is the run's own."""
+    """Return the first fact in which a checkpoint's identity differs from the run's, as text; empty if none does."""
     for key in {**ours, **theirs}:
         if theirs.get(key) != ours.get(key):
             return f"it was made with {key} = {theirs.get(key)!r}, now {ours.get(key)!r}"

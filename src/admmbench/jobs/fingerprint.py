@@ -1,4 +1,4 @@
-"""Fingerprint of the code that a job can reach.
+"""Fingerprints of the code that a job can reach.
 
 Snakemake does not see what a job imports. The fingerprint hashes the source of every module in the job's import
 closure, without docstrings, comments and formatting. So Snakemake makes results again when the meaning of the code
@@ -31,15 +31,15 @@ _NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
 
 
 def of_run(spec: RunSpec) -> str:
-    """Hash everything that a run executes: engine, problem, its own algorithm, and numerical packages.
+    """Return the hash of the code that a run executes: engine, problem, its own algorithm, and numerical packages.
 
-    The data set's module is not part of it: prepared data are an input, and `of_dataset` covers what prepares them.
+    The data set's module does not count: prepared data are an input, and `of_dataset` hashes what prepares them.
     """
     return of_text(json.dumps([parts(spec), packages(spec)]))
 
 
 def parts(spec: RunSpec) -> dict[str, str]:
-    """Hash the code of a run by its parts: the file of the ``method``, that of the ``loss``, and ``shared`` code."""
+    """Return the hashes of a run's code by part: the files of ``method`` and ``loss``, and ``shared`` code."""
     modules = algorithms.find_module(spec.algorithm), sys.modules[spec.as_problem.module]
     method, loss = (Path(str(module.__file__)) for module in modules)
     problem = type(spec.as_problem).__module__
@@ -59,43 +59,43 @@ def packages(spec: RunSpec) -> dict[str, str]:
 
 
 def of_text(text: str) -> str:
-    """Hash a text."""
+    """Return the hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def code(spec: RunSpec) -> str:
-    """Name the code that `of_run` is about: equal for runs that execute the same."""
+    """Return a name of the code that `of_run` hashes: equal for runs that execute the same code."""
     problem = spec.as_problem
     return f"{spec.algorithm} {problem.module} {problem.sharing}"
 
 
 def codes(specs: Iterable[RunSpec]) -> list[str]:
-    """Name the code of some runs, each once, in their order."""
+    """Return the distinct names of the code of some runs, in their order, see `code`."""
     return list(dict.fromkeys(map(code, specs)))
 
 
 def of_dataset(spec: datasets.Spec) -> str:
-    """Hash what prepares a data set."""
+    """Return the hash of the code and files that prepare a data set."""
     module = datasets.find_module(datasets.normalize(spec)["name"])
-    inside, files = _inside_and_files([module])
+    inside, files = _modules_and_files([module])
     data = tuple(datasets.files_beside(spec))
     return of_modules((f"{_PACKAGE}.datasets", *inside), files, data=data)
 
 
 def of_figures(kinds: Iterable[str]) -> str:
-    """Hash what draws figures of some kinds, which are imported modules, perhaps of a user's file."""
-    inside, files = _inside_and_files([sys.modules[name] for name in sorted(set(kinds))])
+    """Return the hash of the code that draws figures of some kinds, which are imported modules, also a user's own."""
+    inside, files = _modules_and_files([sys.modules[name] for name in sorted(set(kinds))])
     return of_modules((f"{_PACKAGE}.figures.drawing", *inside), files)
 
 
 def of_page(*modules: str) -> str:
-    """Hash what writes a page: modules, templates, scripts and styles."""
+    """Return the hash of the code that writes a page: modules, templates, scripts and styles."""
     folders = (_ROOT / "report" / name for name in ("templates", "vendor"))
     return of_modules(modules, data=tuple(sorted(path for f in folders for path in f.iterdir())))
 
 
-def _inside_and_files(modules: Iterable[ModuleType]) -> tuple[list[str], tuple[Path, ...]]:
-    """Names of modules of this package, and files of those outside it."""
+def _modules_and_files(modules: Iterable[ModuleType]) -> tuple[list[str], tuple[Path, ...]]:
+    """Return the names of modules of this package, and the files of modules outside it."""
     modules = list(modules)
     inside = [module.__name__ for module in modules if _is_inside(module.__name__)]
     files = [Path(str(module.__file__)) for module in modules if module.__name__ not in inside]
@@ -108,14 +108,14 @@ def of_modules(
     files: tuple[Path, ...] = (),
     data: tuple[Path, ...] = (),
 ) -> str:
-    """Hash what a job can reach.
+    """Return the hash of the code that a job can reach.
 
     Parameters
     ----------
     roots
         Modules of this package, of which the import closure counts.
     files
-        Modules outside it.
+        Files of modules outside this package.
     data
         Files that are no modules, of which the bytes count.
     """
@@ -133,37 +133,37 @@ def of_modules(
 
 def closure(roots: Iterable[str]) -> set[str]:
     """Find the modules of this package that importing ``roots`` can reach, functions' own imports included."""
-    found: set[str] = set()
+    modules: set[str] = set()
     queue = list(roots)
     while queue:
         name = queue.pop()
-        if name in found or not _is_inside(name):
+        if name in modules or not _is_inside(name):
             continue
-        found.add(name)
+        modules.add(name)
         queue.extend(imports(_source(name)))
         if "." in name:
             queue.append(name.rpartition(".")[0])  # importing a module runs its packages
-    return found
+    return modules
 
 
 def meaning(path: Path) -> str:
-    """Hash a file's source without docstrings, comments and formatting."""
+    """Return the hash of a file's source without docstrings, comments and formatting."""
     return _read(path).meaning
 
 
 class _Source(NamedTuple):
-    """What matters of a file."""
+    """Meaning and imports of a source file."""
 
     meaning: str
     imports: list[list[str]]
-    """Modules, with the name that is taken from each, empty where it is the module itself."""
+    """Modules, with the name that is imported from each, empty where the module itself is imported."""
 
 
-# Parsing all modules takes longer than a small run. So what was found in a file is kept under the hash of its bytes.
-_MAKERS = (__file__, str(plugins.__file__))
+# Parsing all modules takes longer than a small run. So the cache keeps each file's meaning under the hash of its bytes.
+_READERS = (__file__, str(plugins.__file__))
 _MEANINGS = Cache[list[Any]](
     f"meanings-{'.'.join(map(str, sys.version_info[:3]))}-"
-    f"{hashlib.sha256(b''.join(Path(module).read_bytes() for module in _MAKERS)).hexdigest()[:8]}.json"
+    f"{hashlib.sha256(b''.join(Path(module).read_bytes() for module in _READERS)).hexdigest()[:8]}.json"
 )
 
 
@@ -174,14 +174,14 @@ def _read(path: Path) -> _Source:
 
     def parsed() -> list[Any]:
         tree = ast.parse(content)
-        return [of_text(plugins.bare(tree)), [list(pair) for pair in _named(tree)]]
+        return [of_text(plugins.bare(tree)), [list(pair) for pair in _imported_names(tree)]]
 
     return _Source(*_MEANINGS.find(key, parsed))
 
 
 @lru_cache
 def _source(name: str) -> Path:
-    """File of a module of this package, found without importing anything."""
+    """Return the file of a module of this package, without importing the module."""
     path = _ROOT.joinpath(*name.split(".")[1:])
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.exists():
@@ -192,19 +192,19 @@ def _source(name: str) -> Path:
 @lru_cache
 def imports(path: Path) -> tuple[str, ...]:
     """Find the modules of this package that a file imports, those for type checking left out."""
-    found = []
+    modules = []
     for module, name in _read(path).imports:
         if module == _API:
-            # Names that plug-ins import from there are defined elsewhere; its other imports do not concern them.
-            found += [_homes()[name]] if name in _homes() else []
+            # A plug-in depends on the modules that define the names it imports, not on the other imports of the API.
+            modules += [_defining_modules()[name]] if name in _defining_modules() else []
             continue
-        found.append(module)
+        modules.append(module)
         if name and _is_module(f"{module}.{name}"):
-            found.append(f"{module}.{name}")
-    return tuple(dict.fromkeys(found))
+            modules.append(f"{module}.{name}")
+    return tuple(dict.fromkeys(modules))
 
 
-def _named(node: ast.AST) -> Iterator[tuple[str, str]]:
+def _imported_names(node: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.Import):
@@ -212,12 +212,12 @@ def _named(node: ast.AST) -> Iterator[tuple[str, str]]:
     elif isinstance(node, ast.ImportFrom) and _is_inside(node.module or ""):
         yield from ((str(node.module), alias.name) for alias in node.names)
     for child in ast.iter_child_nodes(node):
-        yield from _named(child)
+        yield from _imported_names(child)
 
 
 @lru_cache
-def _homes() -> dict[str, str]:
-    """Modules that define the names of `admmbench.api`."""
+def _defining_modules() -> dict[str, str]:
+    """Return the modules that define the names of `admmbench.api`."""
     return {
         alias.name: node.module
         for node in ast.parse(_source(_API).read_text("utf-8")).body
@@ -227,7 +227,7 @@ def _homes() -> dict[str, str]:
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a module is of this package."""
+    """Return whether a module is of this package."""
     return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
 
 

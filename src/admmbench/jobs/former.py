@@ -1,4 +1,4 @@
-"""Files of earlier versions, which held sentences where results hold keys today."""
+"""Files of earlier versions, with sentences where results have keys today."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNITS = {
     "one agent, with all of its records": "agent",
     "one feature column of one party": "column",
 }
-# What a budget is of.
+# Keys of ``budget_of``, by the former sentences.
 _BUDGETS = {"one iteration": "iteration", "the whole run": "run"}
 # Keys of caveats, by how their sentences began.
 _CAVEATS = {
@@ -52,18 +52,18 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
     Parameters
     ----------
     stored
-        Of a run or an experiment, as its file holds them.
+        Results of a run or an experiment, as the file holds them.
     path
-        The file, which the warning names.
+        Path of the file, for the warning.
     """
     total = stored.get("epsilon_total", xr.DataArray()).attrs
     budgets = stored.coords.get("epsilon", xr.DataArray()).attrs
     if (former := budgets.get("budget_of")) in _BUDGETS:
         budgets["budget_of"] = _BUDGETS[former]
     if "neighbours" in stored.coords:
-        results = _of_experiment(stored)
+        results = _convert_experiment(stored)
     elif " " in total.get("unit_of_privacy", ""):
-        results = _of_run(stored)
+        results = _convert_run(stored)
     else:
         return stored
     _log.warning(
@@ -74,15 +74,15 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
     return results
 
 
-def _of_experiment(stored: xr.Dataset) -> xr.Dataset:
+def _convert_experiment(stored: xr.Dataset) -> xr.Dataset:
     results = stored.drop_vars(["neighbours", "caveats"])
     for name in results.data_vars:
         attrs = results[name].attrs
         results[name].attrs = {
-            key: each for key, each in attrs.items() if key not in ("unit_of_privacy", "warning")
+            key: value for key, value in attrs.items() if key not in ("unit_of_privacy", "warning")
         }
-    pairs = [_neighbours(str(each)) for each in stored["neighbours"].values]
-    caveats = [_caveats(str(each)) for each in stored["caveats"].values]
+    pairs = [_neighbours(str(neighbours)) for neighbours in stored["neighbours"].values]
+    caveats = [_caveats(str(sentences)) for sentences in stored["caveats"].values]
     relations, units = zip(*pairs, strict=True)
     return results.assign_coords(
         relation=("algorithm", [*relations]),
@@ -91,12 +91,12 @@ def _of_experiment(stored: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _of_run(stored: xr.Dataset) -> xr.Dataset:
+def _convert_run(stored: xr.Dataset) -> xr.Dataset:
     trace = stored.copy()
-    for name in (str(each) for each in trace if str(each).startswith("epsilon_")):
+    for name in (str(variable) for variable in trace if str(variable).startswith("epsilon_")):
         attrs = dict(trace[name].attrs)
         unit = attrs["unit_of_privacy"]
-        attrs["unit_of_privacy"] = _UNITS.get(unit) or _word(unit)
+        attrs["unit_of_privacy"] = _UNITS.get(unit) or _unit_key(unit)
         if "warning" in attrs:
             attrs["warning"] = "large_delta"
         trace[name].attrs = attrs
@@ -107,22 +107,25 @@ def _of_run(stored: xr.Dataset) -> xr.Dataset:
 
 
 def _neighbours(sentence: str) -> tuple[str, str]:
-    """Relation and unit; those of a plug-in's own neighbours, in which one thing is another."""
-    return _NEIGHBOURS.get(sentence) or ("replace", _word(sentence.removesuffix(" is another")))
+    """Return the relation and the unit of neighbouring data sets.
+
+    A sentence that is not in the list is a plug-in's: neighbours differ in one unit, which is another one.
+    """
+    return _NEIGHBOURS.get(sentence) or ("replace", _unit_key(sentence.removesuffix(" is another")))
 
 
-def _word(unit: str) -> str:
+def _unit_key(unit: str) -> str:
     return unit.removeprefix("one ").replace(" ", "_")
 
 
 def _caveats(sentences: str) -> str:
-    """Keys with their values, as JSON; what a plug-in says stays."""
+    """Return the keys of caveats with their values, as JSON; sentences of plug-ins stay as they are."""
     keys: dict[str, dict[str, Any]] = {}
     for sentence in json.loads(sentences):
         if search := _SEARCH.match(sentence):
             covers, trials = search.groups()
             keys["covered_search"] = {"covers": covers, "trials": float(trials)}
         else:
-            known = (key for start, key in _CAVEATS.items() if sentence.startswith(start))
-            keys[next(known, sentence)] = {}
+            matching_keys = (key for start, key in _CAVEATS.items() if sentence.startswith(start))
+            keys[next(matching_keys, sentence)] = {}
     return json.dumps(keys, sort_keys=True, ensure_ascii=False)

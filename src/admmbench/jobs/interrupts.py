@@ -1,4 +1,4 @@
-"""Ctrl-C and a terminal that is closed: both end a command alike, with one line and the status of a shell."""
+"""Interrupts: Ctrl-C and a closed terminal both end a command with one line and the exit status of a shell."""
 
 from __future__ import annotations
 
@@ -15,68 +15,75 @@ STATUS = 128 + signal.SIGINT
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal came. If Python saw `KeyboardInterrupt` itself, it would sometimes kill the process at its end."""
+    """Interrupt by a signal.
+
+    A class of its own, as Python sometimes kills a process at its end that ends by `KeyboardInterrupt` itself.
+    """
 
 
 @contextlib.contextmanager
 def handled(
     handler: Callable[[int, Any], None], signals: tuple[signal.Signals, ...] = SIGNALS
 ) -> Iterator[None]:
-    """Call a function for some signals; those that are ignored, as `nohup` asks for, stay so."""
-    former = {}
-    # Python lets no other thread do this.
+    """Call a function for some signals; signals that the process ignores, as `nohup` asks for, stay ignored."""
+    previous_handlers = {}
+    # Python lets only the main thread set handlers.
     if threading.current_thread() is threading.main_thread():
-        former = {each: signal.getsignal(each) for each in signals}
-    heard = [each for each, before in former.items() if before is not signal.SIG_IGN]
-    for each in heard:
-        signal.signal(each, handler)
+        previous_handlers = {number: signal.getsignal(number) for number in signals}
+    handled_signals = [
+        number for number, previous in previous_handlers.items() if previous is not signal.SIG_IGN
+    ]
+    for number in handled_signals:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        for each in heard:
-            signal.signal(each, former[each])
+        for number in handled_signals:
+            signal.signal(number, previous_handlers[number])
 
 
 def overhear() -> list[int]:
-    """Note signals that come from now on, and leave them to the functions that handle them now.
+    """Record signals from now on, and leave their handling to the present handlers.
 
     Returns
     -------
-    The signals that came.
+    Numbers of the signals that came; the list grows with each signal.
     """
-    heard: list[int] = []
-    for each in (*SIGNALS, signal.SIGTERM):
-        former = signal.getsignal(each)
-        if callable(former):
-            signal.signal(each, partial(_note, heard, former))
-    return heard
+    received: list[int] = []
+    for number in (*SIGNALS, signal.SIGTERM):
+        previous_handler = signal.getsignal(number)
+        if callable(previous_handler):
+            signal.signal(number, partial(_note, received, previous_handler))
+    return received
 
 
-def _note(heard: list[int], former: Callable[[int, Any], Any], number: int, frame: object) -> None:
-    heard.append(number)
-    former(number, frame)
+def _note(
+    received: list[int], previous_handler: Callable[[int, Any], Any], number: int, frame: object
+) -> None:
+    received.append(number)
+    previous_handler(number, frame)
 
 
 @contextlib.contextmanager
 def raised() -> Iterator[list[int]]:
-    """Raise `Interrupted`.
+    """Raise `Interrupted` when a signal comes.
 
     Yields
     ------
-    The signals that came: a library that is interrupted may raise something else.
+    Numbers of the signals that came: a library that is interrupted may raise another error.
     """
-    heard: list[int] = []
+    received: list[int] = []
 
     def interrupt(number: int, frame: object) -> None:
-        heard.append(number)
+        received.append(number)
         raise Interrupted
 
     with handled(interrupt):
-        yield heard
+        yield received
 
 
 def said() -> int:
-    """Say that a command was interrupted, and return its exit status."""
+    """Print that a command was interrupted, and return its exit status."""
     with contextlib.suppress(OSError):  # the terminal may be gone
         print("admmbench: interrupted", file=sys.stderr)
     return STATUS

@@ -1,4 +1,4 @@
-"""One job of the pipeline: a run from prepared data to a result file, complete or not at all."""
+"""Job of the pipeline: a run from prepared data to a result file, which is complete or not written at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHECKPOINT_MINUTES = 5.0
 
 
 class StaleCodeError(RuntimeError):
-    """The code changed between planning a job and starting it."""
+    """Change of the code between planning a job and starting it."""
 
 
 def execute(
@@ -35,31 +35,31 @@ def execute(
     expected: str | None = None,
     checkpoint: Path | None = None,
 ) -> None:
-    """Run and write the trace.
+    """Carry out a run and write its trace.
 
-    The file holds what was computed and not how long it took (Snakemake's benchmark file does), so that the same
-    job gives the same bytes every time.
+    The file has no computing time (Snakemake's benchmark file has it), so that the same job gives the same bytes every
+    time.
 
     Parameters
     ----------
     spec
-        What to run.
+        The run.
     data
         The data set.
     output
         File to write.
     context
-        How it is computed.
+        Threads, device and progress of the computation.
     expected
         Fingerprint that the job was planned with; other code is refused.
     checkpoint
         File to which the run writes its state every few minutes, and from which it continues; none by default.
-        ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, says how often.
+        ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, is the interval.
 
     Raises
     ------
     StaleCodeError
-        If the fingerprint is another one by now.
+        If the code has another fingerprint by now.
     InterruptedRunError
         If a signal stopped the run; its checkpoint is written.
     """
@@ -79,7 +79,7 @@ def execute(
 
 
 def time_alone(spec: RunSpec, data: Dataset, output: Path) -> None:
-    """Run with one thread, and write the trace with how long it took.
+    """Carry out a run with one thread, and write its trace with the computing time.
 
     A run of one round comes first, so that nothing is compiled or loaded while the clock runs.
     """
@@ -89,10 +89,10 @@ def time_alone(spec: RunSpec, data: Dataset, output: Path) -> None:
 
 def refuse_other_code(spec: RunSpec, expected: str | None) -> None:
     """Raise `StaleCodeError` if a job was planned with another fingerprint."""
-    found = fingerprint.of_run(spec)
-    if expected is not None and expected != found:
+    actual = fingerprint.of_run(spec)
+    if expected is not None and expected != actual:
         raise StaleCodeError(
-            f"the code of this job changed after it was planned (fingerprint {expected}, now {found}): "
+            f"the code of this job changed after it was planned (fingerprint {expected}, now {actual}): "
             "nothing was run; start Snakemake again to plan with the present code"
         )
 
@@ -113,7 +113,7 @@ def checkpoint_minutes() -> float:
 
 
 def _identity(spec: RunSpec, data: Dataset, device: str) -> dict[str, Any]:
-    """What a run must share with a checkpoint to go on from it; it may have a longer time limit."""
+    """Return the facts that a run must share with a checkpoint to go on from it; the time limit may differ."""
     return {
         **provenance.requested(spec.model_copy(update={"time_limit": math.inf})),
         "seeds": list(spec.seeds),

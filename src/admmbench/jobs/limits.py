@@ -1,10 +1,10 @@
-"""The limit that ``ulimit -v`` sets on the memory of a process. Under it anything may fail, with any error."""
+"""Limit of ``ulimit -v`` on the memory of a process, under which any call may fail with any error."""
 
 from __future__ import annotations
 
 import resource
 
-# What a process of a study takes at least, in bytes of address space: libraries, and threads on two cores.
+# Address space that a process of a study takes at least, in bytes: libraries, and threads on two cores.
 LEAST = 2**30
 _ERRORS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
 
@@ -16,14 +16,14 @@ def memory_limit() -> int | None:
 
 
 def refuse_small_limit() -> None:
-    """Raise a `MemoryError` under a limit that no study can do with."""
+    """Raise a `MemoryError` if the limit is too small for any study."""
     limit = memory_limit()
     if limit is not None and limit < LEAST:
         raise MemoryError
 
 
 def explain(error: BaseException | str) -> str:
-    """Say what to do about an error, or its text, if it comes of such a limit; else return nothing."""
+    """Return advice on an error, or on its text, if the limit caused the error; empty otherwise."""
     limit = memory_limit()
     lacking = isinstance(error, MemoryError) or any(text in str(error) for text in _ERRORS)
     if limit is None or not lacking:

@@ -1,8 +1,8 @@
-"""Variables of a run as JSON and arrays: nothing that is read back can run code.
+"""Packing: variables of a run as JSON and arrays, from which reading runs no code.
 
-Numbers, text, lists, mappings and dataclasses become JSON; arrays are written beside it. Reading fills existing
-dataclasses, so a file only sets values. Each field is a variable of its own: a state in which one array has two names
-says so by a property, as `admmbench.base.types.ConsensusState.iterates`.
+Numbers, text, lists, mappings and dataclasses become JSON; arrays are written beside the JSON. Reading fills existing
+dataclasses, so that a file only sets values. Each field is a variable of its own: a state in which one array has two
+names has a property for the second, as `admmbench.base.types.ConsensusState.iterates`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _ARRAY, _FIELDS, _DATACLASS = "array", "fields", "dataclass"
 
 
 def pack(value: Any, arrays: list[Array]) -> Any:
-    """Return a value as JSON; its arrays are appended to ``arrays``.
+    """Return a value as JSON, and append its arrays to ``arrays``.
 
     Raises
     ------
     TypeError
-        If it holds something else; the message says what.
+        If the value holds an object of another type, which the message names.
     """
 
-    def inner(other: Any) -> Any:
-        return pack(other, arrays)
+    def pack_part(part: Any) -> Any:
+        return pack(part, arrays)
 
     value = on_host(value)
-    if isinstance(value, np.generic):  # as an array without dimensions: it keeps its type
+    if isinstance(value, np.generic):  # an array without dimensions keeps the type
         value = np.asarray(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -43,11 +43,11 @@ def pack(value: Any, arrays: list[Array]) -> Any:
         return {_ARRAY: len(arrays) - 1}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        return {_DATACLASS: {name: inner(getattr(value, name)) for name in names}}
+        return {_DATACLASS: {name: pack_part(getattr(value, name)) for name in names}}
     if isinstance(value, list):
-        return [inner(each) for each in value]
+        return [pack_part(element) for element in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {_FIELDS: {key: inner(each) for key, each in value.items()}}
+        return {_FIELDS: {key: pack_part(element) for key, element in value.items()}}
     raise TypeError(
         "a state may hold numbers, text, arrays, lists, dataclasses, and mappings with text as keys, "
         f"not {type(value).__name__}"
@@ -55,19 +55,21 @@ def pack(value: Any, arrays: list[Array]) -> Any:
 
 
 def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
-    """Give back a packed value.
+    """Return the value that was packed.
 
     Parameters
     ----------
     packed, arrays
-        What `pack` made.
+        JSON and arrays that `pack` made.
     into
-        A value of the same kind; dataclasses are filled.
+        Value of the same kind; dataclasses are filled in place.
     """
     if isinstance(packed, list):
-        alike = isinstance(into, list) and len(into) == len(packed)
-        others = into if alike else [None] * len(packed)
-        return [unpack(value, arrays, other) for value, other in zip(packed, others, strict=True)]
+        same_length = isinstance(into, list) and len(into) == len(packed)
+        targets = into if same_length else [None] * len(packed)
+        return [
+            unpack(value, arrays, target) for value, target in zip(packed, targets, strict=True)
+        ]
     if not isinstance(packed, dict):
         return packed
     if _ARRAY in packed:
@@ -79,5 +81,7 @@ def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
         for name, value in packed[_DATACLASS].items():
             setattr(into, name, unpack(value, arrays, getattr(into, name)))
         return into
-    known = into if isinstance(into, dict) else {}
-    return {key: unpack(value, arrays, known.get(key)) for key, value in packed[_FIELDS].items()}
+    target_values = into if isinstance(into, dict) else {}
+    return {
+        key: unpack(value, arrays, target_values.get(key)) for key, value in packed[_FIELDS].items()
+    }

@@ -23,7 +23,7 @@ from admmbench.partition import ColumnSplit, Draw, Partition, RowSelection, Shar
 from admmbench.spec.run import RunSpec
 
 NOBODY, TESTS = -1, -2
-"""In the place of an agent: the row or column is nobody's; the row was drawn to test."""
+"""In the place of an agent: no agent has the row or column; the row was drawn to test."""
 
 
 def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
@@ -32,17 +32,17 @@ def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
     Parameters
     ----------
     scheme
-        How rows or columns are shared out.
+        Scheme by which rows or columns are partitioned among agents.
     data
         The data set.
     seeds
-        One partition is drawn for each; a scheme that draws nothing has one for all of them.
+        Seeds of the partitions; a scheme that draws nothing has one partition for all seeds.
 
     Returns
     -------
     xarray.Dataset
         ``owner``, dims ``seed`` (only where seeds differ) and ``row`` or ``column``: the agent, `NOBODY` or `TESTS`.
-        ``counts``, dims ``seed``, ``agent`` and, of rows with classes, ``class``: how many an agent has.
+        ``counts``, dims ``seed``, ``agent`` and, of rows with classes, ``class``: rows or columns of an agent.
     """
     split = scheme.split(data, [partial(stream, seed, FEDERATION, "partition") for seed in seeds])
     dims = ("seed", "row") if isinstance(split, Split) else ("seed", "column")
@@ -53,18 +53,20 @@ def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
     else:
         shares = split.shares
         owner = np.full((len(seeds), split.dataset.n_train), NOBODY, np.int32)
-        for at, rows in split.held_out or ():
-            owner[at, rows] = TESTS
-    for agent, own in enumerate(shares):
-        for at, rows in own:
-            owner[at, rows] = agent
+        for seed_places, rows in split.held_out or ():
+            owner[seed_places, rows] = TESTS
+    for agent, selections in enumerate(shares):
+        for seed_places, rows in selections:
+            owner[seed_places, rows] = agent
     agents = len(shares)
     if isinstance(split, Split) and data.n_classes:
         labels = split.dataset.y_train
-        counts = np.stack([_table(each, agents, labels, data.n_classes) for each in owner])
+        counts = np.stack(
+            [_class_counts(owners, agents, labels, data.n_classes) for owners in owner]
+        )
         counted: tuple[str, ...] = ("seed", "agent", "class")
     else:
-        counts = np.stack([np.bincount(each[each >= 0], minlength=agents) for each in owner])
+        counts = np.stack([np.bincount(owners[owners >= 0], minlength=agents) for owners in owner])
         counted = ("seed", "agent")
     coords = {"seed": [*seeds], **({"class": [*data.class_names]} if "class" in counted else {})}
     drawn = xr.Dataset(
@@ -74,28 +76,30 @@ def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
 
 
 def partitioned(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> RunSpec:
-    """Return a run whose partition is that of files, or the run itself, which draws it, if there are none.
+    """Return a run whose partition is read from files; without files the run itself, which draws its partition.
 
     Raises
     ------
     StaleResultError
         If a file is damaged, or of another data set or scheme, or if the files lack a seed.
     """
-    found = {path: seal.read(path) for path in files}
-    if not found:
+    partitions = {path: seal.read(path) for path in files}
+    if not partitions:
         return spec
-    for path, each in found.items():
-        if other := [
-            key for key, own in _identity(spec.scheme, data).items() if each.attrs.get(key) != own
+    for path, partition in partitions.items():
+        if differing := [
+            key
+            for key, expected in _identity(spec.scheme, data).items()
+            if partition.attrs.get(key) != expected
         ]:
             raise seal.StaleResultError(
-                f"{path}: its partition is of another {' and '.join(other)}; remove it, and {MADE_AGAIN}"
+                f"{path}: its partition is of another {' and '.join(differing)}; remove it, and {MADE_AGAIN}"
             )
-    owner = [each["owner"] for each in found.values()]
+    owner = [partition["owner"] for partition in partitions.values()]
     joined = xr.concat(owner, "seed") if "seed" in owner[0].dims else owner[0]
     if "seed" in joined.dims and (lacking := {*spec.seeds} - {*joined["seed"].values.tolist()}):
         raise seal.StaleResultError(
-            f"{', '.join(map(str, found))}: no partition for seed {min(lacking)}; name the files of all seeds"
+            f"{', '.join(map(str, partitions))}: no partition for seed {min(lacking)}; name the files of all seeds"
         )
     settings = {name: getattr(spec, name) for name in RunSpec.model_fields}
     run = _PartitionedRun.model_construct(spec.model_fields_set, **settings)
@@ -104,18 +108,18 @@ def partitioned(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> RunSpec:
 
 
 class _PartitionedRun(RunSpec):
-    """A run whose partition was drawn before."""
+    """Run whose partition was drawn before."""
 
     _owner: xr.DataArray = PrivateAttr()
 
     @property
     def scheme(self) -> Partition:
         """Return the partition that the settings state, with the agents that were drawn."""
-        return cast("Partition", _Read(super().scheme, self._owner, self.seeds))
+        return cast("Partition", _DrawnPartition(super().scheme, self._owner, self.seeds))
 
 
-class _Read:
-    """A scheme that does not draw again, but is otherwise itself."""
+class _DrawnPartition:
+    """Scheme that does not draw again: its split is read, and all else is the scheme's own."""
 
     def __init__(self, scheme: Partition, owner: xr.DataArray, seeds: Sequence[int]) -> None:
         self._scheme = scheme
@@ -126,25 +130,31 @@ class _Read:
         return getattr(self._scheme, name)
 
     def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split | ColumnSplit:
-        """Share out the rows or columns as they were drawn."""
-        # Without seeds nothing is drawn: what else there is of a split.
+        """Return the split of the rows or columns as they were drawn."""
+        # A split without seeds draws nothing, and has all facts but who has which rows or columns.
         split, owner = self._scheme.split(dataset, []), np.atleast_2d(self._owner.values)
         if isinstance(split, ColumnSplit):
             columns = cast("list[slice]", _selections(owner[0], len(split.columns)))
             return split._replace(columns=columns)
-        at = [slice(place, place + 1) for place in range(len(owner))]
+        seed_places = [slice(place, place + 1) for place in range(len(owner))]
         if "seed" not in self._owner.dims:
-            at = [slice(0, self._n_seeds)]
-        rows = [_selections(each, len(split.shares)) for each in owner]
-        shares: list[Shares] = [[*zip(at, own, strict=True)] for own in zip(*rows, strict=True)]
+            seed_places = [slice(0, self._n_seeds)]
+        rows = [_selections(owners, len(split.shares)) for owners in owner]
+        shares: list[Shares] = [
+            [*zip(seed_places, selections, strict=True)] for selections in zip(*rows, strict=True)
+        ]
         held_out: Shares | None = None
         if split.held_out is not None:
-            held_out = [*zip(at, (np.flatnonzero(each == TESTS) for each in owner), strict=True)]
+            held_out = [
+                *zip(
+                    seed_places, (np.flatnonzero(owners == TESTS) for owners in owner), strict=True
+                )
+            ]
         return split._replace(shares=shares, held_out=held_out)
 
 
 def _selections(owner: NDArray[np.int32], agents: int) -> list[RowSelection]:
-    """Return what each agent has, in increasing order: slices, which copy nothing, where owners are in order."""
+    """Return the increasing rows or columns of each agent: slices, which copy nothing, where owners are in order."""
     order = np.argsort(owner, kind="stable")
     ends = np.searchsorted(owner[order], np.arange(agents + 1))
     owned, ends = order[ends[0] :], ends - ends[0]
@@ -155,23 +165,26 @@ def _selections(owner: NDArray[np.int32], agents: int) -> list[RowSelection]:
     return [owned[start:end] for start, end in bounds]
 
 
-def _table(
+def _class_counts(
     owner: NDArray[np.int32], agents: int, labels: NDArray[Any], classes: int
 ) -> NDArray[np.int64]:
     """Count the rows of each agent and class, shape (agents, classes)."""
-    own = owner >= 0
-    cells = owner[own] * classes + labels[own]
+    owned = owner >= 0
+    cells = owner[owned] * classes + labels[owned]
     return np.bincount(cells, minlength=agents * classes).reshape(agents, classes)
 
 
 def code() -> str:
-    """Hash the code that draws partitions; runs depend on it, too, so that only outdated runs get another partition."""
+    """Return the hash of the code that draws partitions.
+
+    Runs depend on this hash, too, so that only outdated runs get another partition.
+    """
     drawn_by = fingerprint.of_modules(("admmbench.partition", "admmbench.engine.streams"))
     return fingerprint.of_text(f"{drawn_by} {version('numpy')}")
 
 
 def _identity(scheme: Partition, data: Dataset) -> dict[str, str]:
-    """Return what a partition is of, as attributes of its file."""
+    """Return the data set and the scheme of a partition, as attributes of its file."""
     return {
         "dataset": data.name,
         "records": data.key,

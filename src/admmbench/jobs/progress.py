@@ -22,21 +22,21 @@ def shown(
     Parameters
     ----------
     title
-        What is going on.
+        Title of the loop.
     unit
-        What is counted.
+        Name of one pass.
     console
-        Where to show it.
+        Console to write to; standard error by default.
 
     Yields
     ------
-    A function of the units done and their total, to be called after each.
+    A function of the passes done and their total, to be called after each pass.
     """
     console = console or Console(stderr=True, soft_wrap=True, highlight=False)
     if not console.is_terminal:
-        yield _lines(title, unit, console)
+        yield _line_printer(title, unit, console)
         return
-    # Slow to import, and most jobs write to a log.
+    # The import is slow, and most jobs write to a log.
     from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
     columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -45,7 +45,7 @@ def shown(
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None]:
+def _line_printer(title: str, unit: str, console: Console) -> Callable[[int, int], None]:
     start = last = time.monotonic()
     first: tuple[float, int] | None = None
 
@@ -57,13 +57,13 @@ def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None
             first = now, done
             if done < total:
                 return
-        spent = now - start
+        seconds_spent = now - start
         # After 1, 2, 4, ... seconds at first, so that a user who looks early sees something.
         if now - last >= min(INTERVAL, max(_FIRST, last - start)) or done == total:
             last = now
-            left = (now - first[0]) / max(done - first[1], 1) * (total - done)
+            seconds_left = (now - first[0]) / max(done - first[1], 1) * (total - done)
             console.print(
-                f"{title}: {unit} {done} of {total}, {spent:.0f} s, about {left:.0f} s left",
+                f"{title}: {unit} {done} of {total}, {seconds_spent:.0f} s, about {seconds_left:.0f} s left",
                 markup=False,
             )
 
@@ -71,7 +71,7 @@ def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None
 
 
 def duration(seconds: float) -> str:
-    """Write a time in the unit that suits it."""
+    """Return a time as text, in the largest unit of which it has at least two."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"

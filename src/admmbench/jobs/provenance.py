@@ -1,4 +1,4 @@
-"""Where a result comes from: what was run, on which data, with which code and packages."""
+"""Provenance of a result: the run, its data, its code and packages, and the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 def describe(spec: RunSpec, dataset: Dataset, device: str = devices.CPU) -> dict[str, Any]:
     """Return the global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
-    scheme = spec.scheme  # it may train on more rows than the training part has, or on fewer
+    # A scheme may train on more rows than the training part has, or on fewer, so it states the numbers.
+    scheme = spec.scheme
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
         **requested(spec),
@@ -41,8 +42,8 @@ def describe(spec: RunSpec, dataset: Dataset, device: str = devices.CPU) -> dict
     }
 
 
-def of_metric(spec: RunSpec, dataset: Dataset) -> dict[str, float]:
-    """Return the attributes of the metric: the error of the best constant, where it is an error on the test part."""
+def metric_attributes(spec: RunSpec, dataset: Dataset) -> dict[str, float]:
+    """Return the attributes of the metric: the error of the best constant if the metric is of the test part."""
     usual = "test_error" if dataset.n_classes else "test_rmse"
     if spec.as_problem.loss.metric != usual or not spec.scheme.tests_on_test_part:
         return {}
@@ -50,7 +51,7 @@ def of_metric(spec: RunSpec, dataset: Dataset) -> dict[str, float]:
 
 
 def requested(spec: RunSpec) -> dict[str, Any]:
-    """Say what a run was asked to do, and by which code: the attributes that follow from its specification."""
+    """Return the attributes that follow from the specification of a run, and the fingerprint of its code."""
     complete = spec.complete()
     return {
         "dataset": spec.info.name,
@@ -81,30 +82,33 @@ def _json(value: Any) -> str:
 
 @lru_cache
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on, with those of a method."""
+    """Return the versions of Python, of the packages that numbers depend on, and of more packages of a method."""
     packages = {name: version(name) for name in (*_PACKAGES, *more)}
     return {"python": platform.python_version(), **packages}
 
 
 @lru_cache
 def arithmetic(device: str = devices.CPU) -> str:
-    """Return what sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for.
+    """Return the causes of rounding: kernels of linear algebra, and the instructions that loops are compiled for.
 
-    The libraries choose them by the processor, or as their environment variables say.
+    The libraries choose both by the processor, or by their environment variables.
     """
     if device != devices.CPU:
         return devices.find(device).describe()
     from numba.core.registry import cpu_target
 
-    found = (each for each in threadpool_info() if each["user_api"] == "blas")
-    blas = {f"{each['internal_api']} {each.get('architecture', '')}".strip() for each in found}
+    libraries = (library for library in threadpool_info() if library["user_api"] == "blas")
+    blas = {
+        f"{library['internal_api']} {library.get('architecture', '')}".strip()
+        for library in libraries
+    }
     _, processor, features = cpu_target.target_context.codegen().magic_tuple()
     return f"{', '.join(sorted(blas))}; numba {processor} {fingerprint.of_text(features)[:8]}"
 
 
 @lru_cache
 def machine() -> str:
-    """Name the processor, the number of cores and the operating system."""
+    """Return the processor, the number of cores and the operating system, as text."""
     return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}"
 
 

@@ -1,4 +1,4 @@
-"""`simulate`: one run, from its arguments to a trace that says where it comes from."""
+"""`simulate`: one run, from its arguments to a trace with its provenance."""
 
 from __future__ import annotations
 
@@ -138,16 +138,16 @@ def simulate(
     >>> trace["test_error"].isel(round=-1).mean("seed").item() < 0.9
     True
     """
-    given: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
+    arguments: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     if delta is not None:
-        given["delta"] = delta
+        arguments["delta"] = delta
     if are_arrays(dataset):
         dataset = find_module("table").from_arrays(dataset, groups)
     elif groups is not None:
         raise ValueError(
             "groups: are for arrays; name a column by agents: {scheme: by, column: ...}"
         )
-    given |= {
+    arguments |= {
         "dataset": dataset,
         "algorithm": algorithm,
         "params": {} if params is None else params,
@@ -163,14 +163,17 @@ def simulate(
         "time_limit": time_limit,
         "accountants": accountants,
     }
-    spec, threads = checked(RunSpec, given, ""), checked(Whole, threads, "threads")
+    spec, threads = checked(RunSpec, arguments, ""), checked(Whole, threads, "threads")
     devices.checked(device)
     data = load_dataset(spec.dataset)
     return run_spec(spec, data, Context(threads, device, progress=progress))
 
 
 def run_spec(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> xr.Dataset:
-    """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
+    """Run a checked specification on a loaded data set.
+
+    A run with a checkpoint in its context goes on from the state that is saved, and saves its own.
+    """
     scheme = spec.scheme
     warnings = [spec.delta_warning, scheme.order_warning(dataset)]
     if scheme.tests_on_test_part:
@@ -178,6 +181,6 @@ def run_spec(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> 
     for warning in filter(None, warnings):
         _log.warning(warning)
     trace = engine.run_rounds(spec, dataset, context)
-    made = trace.dataset(spec, provenance.describe(spec, dataset, context.device))
-    made[made.attrs["metric"]].attrs.update(provenance.of_metric(spec, dataset))
-    return made
+    results = trace.dataset(spec, provenance.describe(spec, dataset, context.device))
+    results[results.attrs["metric"]].attrs.update(provenance.metric_attributes(spec, dataset))
+    return results

@@ -1,1 +1,1 @@
-"""The page on a study, and tables for a terminal."""
+"""Reports of a study: an HTML page, and tables for a terminal."""

@@ -16,7 +16,7 @@ from admmbench.report.data import (
     Added,
     Answer,
     Badge,
-    Beside,
+    ControlRow,
     Facts,
     MatrixCell,
     Notes,
@@ -43,24 +43,25 @@ def content(
     experiments: Mapping[str, Experiment],
     looks: Mapping[str, Mapping[str, Look]] | None = None,
 ) -> dict[str, Any]:
-    """Gather everything that the template shows.
+    """Return the content that the template shows.
 
     Parameters
     ----------
     comparison
-        What `admmbench.results.who_wins.compare` found.
+        Comparison by `admmbench.results.who_wins.compare`.
     experiments
         Definitions of its experiments, by name, as far as they are known.
     looks
-        How figures of each experiment draw its methods, see `admmbench.figures.look.of_study`; without, no pictures.
+        Looks of the methods in figures of each experiment, see `admmbench.figures.look.of_study`; without looks there
+        are no pictures.
 
     Returns
     -------
     dict
-        ``answer`` with its ``facts``; ``marks`` of the pictures, with what they mean; ``parts``, names of data by what
-        is left out of them; ``groups``, one for each experiment, its ``pictures``, the identifier of its ``curves``,
-        ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of
-        all methods and settings; ``notes``.
+        ``answer`` with its ``facts``; ``marks`` of the pictures, with their meaning; ``parts``, names of data by the
+        part that is left out of them; ``groups``, one for each experiment, with its ``pictures``, the identifier of its
+        ``curves``, ``rows`` and ``beside``, all methods against the control; ``mixed``, whether the units of rows
+        differ; ``matrix`` of all methods and settings; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -71,19 +72,19 @@ def content(
         "answer": Answer(rows, _unbeaten(comparison)),
         "facts": _facts(comparison, places),
         "marks": picture.key(comparison),
-        "parts": collected((each.note, each.place) for each in rows if each.note),
+        "parts": collected((row.note, row.place) for row in rows if row.note),
         "groups": list(_groups(comparison, rows, experiments, looks or {})),
-        "mixed": len({each.unit for each in rows}) > 1,
+        "mixed": len({row.unit for row in rows}) > 1,
         "matrix": _matrix(comparison, rows),
         "notes": _notes(comparison, places),
     }
 
 
 def curves(figures: Iterable[Figure]) -> str:
-    """Name the figure with curves of the error against ε, one of an experiment or, if it has none, one of the page."""
+    """Return the name of the figure with curves of the error against ε: the experiment's, or else the page's own."""
     against = ("epsilon", "epsilon_total")
-    found = (each for each in figures if getattr(each, "against", "") in against)
-    return next((each.name for each in found), CURVES)
+    candidates = (figure for figure in figures if getattr(figure, "against", "") in against)
+    return next((figure.name for figure in candidates), CURVES)
 
 
 def _groups(
@@ -92,30 +93,32 @@ def _groups(
     experiments: Mapping[str, Experiment],
     looks: Mapping[str, Mapping[str, Look]],
 ) -> Iterator[dict[str, Any]]:
-    """Rows of the experiments, one after another."""
-    both = zip(settings(comparison), rows, strict=True)
-    for name, group in itertools.groupby(both, key=lambda each: each[1].experiment):
-        of_experiment, own = zip(*group, strict=True)
+    """Yield the group of each experiment: its pictures, its rows, and its methods against the control."""
+    pairs = zip(settings(comparison), rows, strict=True)
+    for name, members in itertools.groupby(pairs, key=lambda pair: pair[1].experiment):
+        group_settings, group_rows = zip(*members, strict=True)
         yield {
-            "first": own[0],
-            "pictures": picture.of_settings(comparison, name, looks[name]) if name in looks else [],
+            "first": group_rows[0],
+            "pictures": picture.draw_settings(comparison, name, looks[name])
+            if name in looks
+            else [],
             "curves": f"{name}-figure-{curves(experiments[name].figures)}"
-            if name in experiments and len(own) > 1
+            if name in experiments and len(group_rows) > 1
             else "",
-            "rows": own,
-            "beside": [_beside_control(setting) for setting in of_experiment],
+            "rows": group_rows,
+            "beside": [_control_table(setting) for setting in group_settings],
         }
 
 
 def settings(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
-    """Give the settings of a comparison, one after another."""
+    """Return the settings of a comparison, one after another."""
     return (comparison.isel(setting=number) for number in range(comparison.sizes["setting"]))
 
 
 def _places(comparison: xr.Dataset) -> list[str]:
-    """Name of the data of each setting: the data set, or the experiment where several have one data set.
+    """Return the name of the data of each setting: the data set, or the experiment where several share a data set.
 
-    It has a mark where results are outdated: whatever is said of the setting may rest on them.
+    The name has a mark if results are outdated, as any statement on the setting may rest on them.
     """
     pairs = list(zip(comparison["experiment"].values, comparison["dataset"].values, strict=True))
     several = len({experiment for experiment, _ in pairs}) > len({data for _, data in pairs})
@@ -127,21 +130,21 @@ def _places(comparison: xr.Dataset) -> list[str]:
 
 
 def _facts(comparison: xr.Dataset, places: list[str]) -> Facts:
-    """Return what holds for all rows, or for the rows of some data."""
+    """Return the facts that hold for all rows, or for the rows of some data."""
 
     def spread(values: Iterable[T]) -> dict[T, list[str]]:
         return collected(zip(values, places, strict=True))
 
-    each = list(settings(comparison))
+    all_settings = list(settings(comparison))
     return Facts(
-        spread(float(setting["delta"]) for setting in each),
-        spread((setting["relation"].item(), setting["unit"].item()) for setting in each),
-        spread((setting["long_name"].item(), _unit(setting)) for setting in each),
-        spread(map(_seeds, each)),
-        spread((_value(setting, "margin"), _unit(setting)) for setting in each),
-        spread(int(setting["analyses"]) or 1 for setting in each),
+        spread(float(setting["delta"]) for setting in all_settings),
+        spread((setting["relation"].item(), setting["unit"].item()) for setting in all_settings),
+        spread((setting["long_name"].item(), _unit(setting)) for setting in all_settings),
+        spread(map(_seeds, all_settings)),
+        spread((_value(setting, "margin"), _unit(setting)) for setting in all_settings),
+        spread(int(setting["analyses"]) or 1 for setting in all_settings),
         int(comparison.attrs["comparisons"]),
-        _added(comparison),
+        _added_labels(comparison),
     )
 
 
@@ -150,37 +153,37 @@ def _unit(setting: xr.Dataset) -> str:
 
 
 def _seeds(setting: xr.Dataset) -> tuple[int, int]:
-    """The fewest and the most of a method that is compared."""
+    """Return the fewest and the most seeds of a method that is compared."""
     runs = setting["runs"].where(setting["compared"], drop=True)
     return int(runs.min()), int(runs.max())
 
 
 def _unbeaten(comparison: xr.Dataset) -> list[str]:
-    """Methods that were nowhere shown to be behind, by all their names."""
-    own = names(comparison)
-    out = marks(comparison).isin(["worse", ""]) | (comparison["added"] != "")
-    ahead = comparison["algorithm"].values[~out.any("setting").values]
-    return list(dict.fromkeys(_all_names(label, own) for label in ahead.tolist()))
+    """Return the methods that are significantly worse in no setting, by all their names."""
+    aliases = names(comparison)
+    beaten = marks(comparison).isin(["worse", ""]) | (comparison["added"] != "")
+    ahead = comparison["algorithm"].values[~beaten.any("setting").values]
+    return list(dict.fromkeys(_all_names(label, aliases) for label in ahead.tolist()))
 
 
 def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -> Row:
-    """Make one row of the answer.
+    """Return one row of the answer.
 
     Parameters
     ----------
     setting
-        One of those of a comparison.
+        One setting of a comparison.
     place
         Name of its data.
     experiment
-        Its definition, which knows how settings were found.
+        Definition of its experiment, which knows how the settings of methods were found.
     """
     epsilon, lowest = float(setting["epsilon"]), str(setting["lowest"].item())
-    same, behind = names(setting), str(setting["runner_up"].item())
-    second = setting.sel(algorithm=behind) if behind else None
+    aliases, runner_up = names(setting), str(setting["runner_up"].item())
+    second = setting.sel(algorithm=runner_up) if runner_up else None
     group = _ascending(setting, "winner", "equivalent")
     badges = (
-        {} if experiment is None else {each: badge(experiment, each, epsilon) for each in group}
+        {} if experiment is None else {label: badge(experiment, label, epsilon) for label in group}
     )
     constant = _value(setting, "constant")
     return Row(
@@ -190,24 +193,24 @@ def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -
         measure=str(setting["long_name"].item()),
         unit=_unit(setting),
         epsilon=epsilon,
-        names=same,
-        badges={_all_names(each, same): found for each, found in badges.items()},
-        group=[_all_names(each, same) for each in group],
-        undecided=[_all_names(each, same) for each in _ascending(setting, "undecided")],
-        alone="".join(_all_names(each, same) for each in _ascending(setting, "alone")),
+        names=aliases,
+        badges={_all_names(label, aliases): method_badge for label, method_badge in badges.items()},
+        group=[_all_names(label, aliases) for label in group],
+        undecided=[_all_names(label, aliases) for label in _ascending(setting, "undecided")],
+        only_method="".join(_all_names(label, aliases) for label in _ascending(setting, "alone")),
         lost=bool((setting["lost"].where(setting["compared"], 0) > 0).any()),
         seeds=float(setting["seeds"]),
         added=[
             Added(
-                _all_names(label, same),
+                _all_names(label, aliases),
                 str(setting["added"].sel(algorithm=label).item()),
                 _difference(setting.sel(algorithm=label, rival=lowest)) if lowest else None,
             )
-            for label in _added(setting)
+            for label in _added_labels(setting)
         ],
-        lowest=_all_names(lowest, same),
+        lowest=_all_names(lowest, aliases),
         error=_value(setting.sel(algorithm=lowest), "mean", "lower", "upper") if lowest else None,
-        runner_up=_all_names(behind, same),
+        runner_up=_all_names(runner_up, aliases),
         next_error=None if second is None else _value(second, "mean"),
         difference=None if second is None else _difference(second.sel(rival=lowest)),
         over_records=None if second is None else _over_records(second.sel(rival=lowest)),
@@ -223,90 +226,94 @@ def badge(experiment: Experiment, label: str, epsilon: float) -> Badge:
     """Return how the settings of a method at a budget were found."""
     if chosen := experiment.chosen.get(label, {}).get(epsilon):
         return "tuned_at_edge" if chosen.edges else "tuned"
-    own = [method for method in experiment.algorithms if method.label == label]
-    stated = experiment.params or any(method.params or method.problem for method in own)
-    return "stated" if stated else "default"
+    methods = [method for method in experiment.algorithms if method.label == label]
+    states_settings = experiment.params or any(
+        method.params or method.problem for method in methods
+    )
+    return "stated" if states_settings else "default"
 
 
-def _added(comparison: xr.Dataset) -> list[str]:
-    """Labels of methods that were added after the study was stated, and compete."""
+def _added_labels(comparison: xr.Dataset) -> list[str]:
+    """Return the labels of methods that were added after the study was stated, and compete."""
     joined = comparison["added"] != ""
     anywhere = joined.any([dim for dim in joined.dims if dim != "algorithm"])
     return [str(label) for label in comparison["algorithm"].values[anywhere.values]]
 
 
-def _all_names(label: str, same: Mapping[str, list[str]]) -> str:
-    """Name a method by all labels that have its values, see `admmbench.results.who_wins.names`."""
-    return " = ".join(same.get(label, [label]))
+def _all_names(label: str, aliases: Mapping[str, list[str]]) -> str:
+    """Return all labels that have a method's values, joined, see `admmbench.results.who_wins.names`."""
+    return " = ".join(aliases.get(label, [label]))
 
 
-def _beside_control(setting: xr.Dataset) -> dict[str, Any]:
-    """All methods that compete in a row, by their mean: bounds of their rank, and each beside the control."""
+def _control_table(setting: xr.Dataset) -> dict[str, Any]:
+    """Return the table of all methods that compete in a row, by their mean: ranks, and differences from the control."""
     control = str(setting["control"].item())
-    beside = setting.sel(rival=control) if control in setting["rival"].values else None
-    same = names(setting)
+    pairs = setting.sel(rival=control) if control in setting["rival"].values else None
+    aliases = names(setting)
     means = setting["mean"].where(setting["same_as"] == setting["algorithm"])
     means = means.sortby(means).dropna("algorithm")
     rows = []
     for label in map(str, means["algorithm"].values):
-        own = setting.sel(algorithm=label)
-        ranks = None if own["added"] else (float(own["rank_lower"]), float(own["rank_upper"]))
-        found = Beside(_all_names(label, same), _value(own, "mean"), ranks)
-        if beside is not None and label != control:
-            pair = beside.sel(algorithm=label)
+        method = setting.sel(algorithm=label)
+        ranks = (
+            None if method["added"] else (float(method["rank_lower"]), float(method["rank_upper"]))
+        )
+        control_row = ControlRow(_all_names(label, aliases), _value(method, "mean"), ranks)
+        if pairs is not None and label != control:
+            pair = pairs.sel(algorithm=label)
             part, low, high = (
                 100 * float(pair[f"chance{end}"]) for end in ("", "_lower", "_upper")
             )
-            found = found._replace(
+            control_row = control_row._replace(
                 difference=_difference(pair),
                 over_records=_over_records(pair),
                 chance=None if np.isnan(part) else Value(part, low, high),
             )
-        rows.append(found)
+        rows.append(control_row)
     return {
         "epsilon": float(setting["epsilon"]),
-        "control": _all_names(control, same),
+        "control": _all_names(control, aliases),
         "rows": rows,
     }
 
 
 def _over_records(pair: xr.Dataset) -> Value | None:
-    """The interval of a difference over other test records, None if results do not tell."""
+    """Return a difference with its interval over other test records; None if the results do not have it."""
     centre, reach = float(pair["difference"]), float(pair["reach_over_records"])
     fraction = bool(pair["fraction"])
     return None if np.isnan(reach) else Value(centre, centre - reach, centre + reach, fraction)
 
 
 def _ascending(setting: xr.Dataset, *verdicts: str) -> list[str]:
-    """Labels of methods that stand so, by their mean."""
+    """Return the labels of methods with one of these verdicts, by their mean."""
     means = setting["mean"][setting["verdict"].isin(verdicts).values]
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
 def _matrix(comparison: xr.Dataset, rows: list[Row]) -> dict[str, Any]:
-    """All methods in all settings, by mean rank where they have one."""
+    """Return the table of all methods in all settings, by mean rank where a method has one."""
     ranks = mean_ranks(comparison).to_series()
     compared = comparison["algorithm"].values[comparison["compared"].any("setting").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
-    same = names(comparison)
+    aliases = names(comparison)
     columns = list(settings(comparison.assign(mark=marks(comparison))))
     spans = itertools.groupby(rows, key=lambda head: head.experiment)
     return {
-        "spans": [list(own) for _, own in spans],
+        "spans": [list(heads) for _, heads in spans],
         "rows": [
             {
-                "label": _all_names(label, same),
+                "label": _all_names(label, aliases),
                 "rank": float(ranks.get(label, np.nan)),
-                "cells": [_of_method(setting.sel(algorithm=label)) for setting in columns],
+                "cells": [_matrix_cell(setting.sel(algorithm=label)) for setting in columns],
             }
             for label in order
-            if same[label][0] == label
+            if aliases[label][0] == label
         ],
         "constants": bool(comparison["constant"].notnull().any()),
     }
 
 
-def _of_method(setting: xr.Dataset) -> MatrixCell:
+def _matrix_cell(setting: xr.Dataset) -> MatrixCell:
     compared = bool(setting["compared"])
     return MatrixCell(
         _value(setting, "mean"),
@@ -318,14 +325,16 @@ def _of_method(setting: xr.Dataset) -> MatrixCell:
 
 
 def _notes(comparison: xr.Dataset, places: list[str]) -> Notes:
-    """Return who is not in the tables, and whose guarantee has a condition."""
+    """Return the methods that are not in the tables, and the methods whose guarantee has a condition."""
     rows = np.array(places)
 
     def where(chosen: xr.DataArray) -> dict[str, list[str]]:
         chosen = chosen.transpose("algorithm", "setting")
-        found = zip(chosen["algorithm"].values, chosen.values, strict=True)
+        selections = zip(chosen["algorithm"].values, chosen.values, strict=True)
         return {
-            str(label): list(dict.fromkeys(rows[own].tolist())) for label, own in found if own.any()
+            str(label): list(dict.fromkeys(rows[selection].tolist()))
+            for label, selection in selections
+            if selection.any()
         }
 
     return Notes(
@@ -340,6 +349,6 @@ def _difference(pair: xr.Dataset) -> Value:
 
 
 def _value(values: xr.Dataset, centre: str, *ends: str) -> Value:
-    """A number of a setting, with its interval if that is asked for."""
+    """Return a number of a setting, with its interval if the names of the ends are given."""
     lower, upper = (float(values[name]) for name in ends) if ends else (np.nan, np.nan)
     return Value(float(values[centre]), lower, upper, bool(values["fraction"]))

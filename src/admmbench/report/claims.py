@@ -1,4 +1,4 @@
-"""Verdicts on claims in words: what papers state, what the runs give, and why."""
+"""Verdicts on claims in words: the papers' values, the values of the runs, and the reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = {
 
 
 class Texts(NamedTuple):
-    """What the report says of a verdict; there may be a line for each comparison."""
+    """Texts of the report on a verdict, perhaps with a line for each comparison."""
 
     published: str
     ours: str
@@ -30,27 +30,27 @@ class Texts(NamedTuple):
 
 
 def texts(verdict: Verdict) -> Texts:
-    """Return what is said of a verdict.
+    """Return the texts on a verdict.
 
-    Several pieces of evidence follow each other, each behind the name of its experiment. Where a claim is contradicted,
-    only those that contradict it give the reason.
+    Several pieces of evidence follow each other, each behind the name of its experiment. The reason for a contradiction
+    is of the pieces that contradict the claim alone.
     """
     words = environment.texts("claims", **_NUMBERS)
     findings = verdict.findings
     reasons = findings
     if verdict.verdict == Decision.CONTRADICTED:
-        reasons = tuple(each for each in findings if each.outcome == verdict.verdict)
+        reasons = tuple(finding for finding in findings if finding.outcome == verdict.verdict)
     published = (words.published(finding.evidence) for finding in findings)
     return Texts(
         "\n".join(dict.fromkeys(published)),
-        _of_each(words.ours, findings, "\n"),
-        _of_each(words.intervals, findings, "\n"),
-        _of_each(words.why, reasons, " "),
+        _join_findings(words.ours, findings, "\n"),
+        _join_findings(words.intervals, findings, "\n"),
+        _join_findings(words.why, reasons, " "),
     )
 
 
-def _of_each(write: Callable[[Finding], str], findings: Iterable[Finding], space: str) -> str:
-    """Write each finding behind the name of its experiment; what is the same of all, without names."""
+def _join_findings(write: Callable[[Finding], str], findings: Iterable[Finding], space: str) -> str:
+    """Return the texts of findings, each behind the name of its experiment; a text that all share, without names."""
     written = collected((write(finding), finding.evidence.experiment) for finding in findings)
     if len(written) == 1:
         return next(iter(written))

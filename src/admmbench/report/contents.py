@@ -1,4 +1,4 @@
-"""What a report is made of: the results in the folder of an experiment, and what is missing there, with the reason."""
+"""Contents of a report: the results in the folder of an experiment, and the results missing there, with the reason."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
-# How a command's message begins in its log.
+# Beginning of a command's message in its log.
 _MESSAGE = "admmbench: "
 
 
-Why = tuple[Reason, str]
-"""Why a run is missing, and what failed said."""
+Explanation = tuple[Reason, str]
+"""Reason for which a run is missing, with the message of the job that failed."""
 Gathered = tuple[Section | None, list[Missing]]
-"""An experiment as far as it is there, None if none of its runs is; and what is missing of it."""
+"""An experiment as far as it exists, None if none of its runs does; and its missing parts."""
 
 
 def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered:
-    """Take a complete experiment from its folder; a figure that is not there is drawn when the report is made.
+    """Read a complete experiment from its folder; a figure without a file is drawn when the report is made.
 
     Parameters
     ----------
     folder
-        Of the experiment.
+        Folder of the experiment.
     page
-        Where the report is written: its links to files of figures go from there.
+        File of the report, from which links to files of figures start.
     partitions
-        Folder of partitions, of which those of the experiment are taken that are there.
+        Folder of partitions, from which the existing partitions of the experiment are read.
 
     Raises
     ------
     ConfigError, ValueError, StaleResultError
-        If its definition, an audit or the results are missing or damaged, or a figure is damaged.
+        If the definition, an audit or the results are missing or damaged, or a figure is damaged.
     """
     _, experiment, looks = read_drawn_experiment(folder)
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
@@ -73,40 +73,40 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
 
 
 def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered:
-    """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these; see `gather`."""
+    """Read the existing parts of an experiment: runs are joined anew, and figures drawn from these; see `gather`."""
     try:
         name, experiment, looks = read_drawn_experiment(folder)
     except ConfigError as error:
         return (None, [Missing(folder.name, "everything", "said", said=str(error))])
-    place = experiment.runs_folder(folder)
-    there: list[tuple[Run, xr.Dataset]] = []
-    gone: list[tuple[Run, Why]] = []
+    runs_folder = experiment.runs_folder(folder)
+    traces: list[tuple[Run, xr.Dataset]] = []
+    missing_runs: list[tuple[Run, Explanation]] = []
     for run in experiment.runs:
-        path = place / run.path
+        path = runs_folder / run.path
         try:
             if path.exists():
-                there.append((run, read(path, run)))
+                traces.append((run, read(path, run)))
             else:
-                gone.append((run, _why_no_run(folder, experiment, run)))
+                missing_runs.append((run, _reason_of_missing_run(folder, experiment, run)))
         except seal.StaleResultError as error:
-            gone.append((run, ("said", str(error))))
-    missing = [*_missing_data(experiment), *_missing_runs(experiment, gone)]
-    if not there:
+            missing_runs.append((run, ("said", str(error))))
+    missing = [*_missing_data(experiment), *_missing_runs(experiment, missing_runs)]
+    if not traces:
         return (None, missing)
-    if len(there) == len(experiment.runs):
+    if len(traces) == len(experiment.runs):
         try:
             seal.read(folder / "results.nc")
         except seal.StaleResultError as error:
-            why, said = _why(folder / "logs/aggregate.log")
+            reason, message = _reason_in_log(folder / "logs/aggregate.log")
             if (folder / "results.nc").exists():
-                why, said = "said", str(error)
-            missing.append(Missing(experiment.title, "file", why, "results.nc", said))
-    results = join_runs(name, experiment, there)
+                reason, message = "said", str(error)
+            missing.append(Missing(experiment.title, "file", reason, "results.nc", message))
+    results = join_runs(name, experiment, traces)
     drawings, audits = {}, []
     for figure in experiment.figures:
         try:
             drawings[figure.name] = drawing.svg(results, figure, looks)
-        except Exception as error:  # of a kind of figure that counts on all runs, perhaps a plug-in
+        except Exception as error:  # a kind of figure, perhaps a plug-in, may need all runs
             missing.append(
                 Missing(experiment.title, "figure", "not_drawn", figure.name, str(error))
             )
@@ -114,8 +114,12 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
         try:
             audits.append((run, _audit(folder, file)))
         except (OSError, ValueError):
-            why, said = _why(folder / "logs" / AUDITS / Path(file).with_suffix(".log"))
-            missing.append(Missing(experiment.title, "audit", why, _named([run]), said))
+            reason, message = _reason_in_log(
+                folder / "logs" / AUDITS / Path(file).with_suffix(".log")
+            )
+            missing.append(
+                Missing(experiment.title, "audit", reason, _methods_with_budgets([run]), message)
+            )
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
     try:
@@ -127,16 +131,19 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
 
 
 def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dataset]]:
-    """Read the partitions of an experiment's seeds that are there, all files of one together."""
+    """Read the existing partitions of an experiment's seeds; the files of one partition are in one list."""
     if folder is None:
         return []
     files = dict.fromkeys(path for run in experiment.runs for path in run.partitions)
-    found = [seal.read(folder / path) for path in files if (folder / path).exists()]
+    partitions = [seal.read(folder / path) for path in files if (folder / path).exists()]
     seeds = [seed for run in experiment.runs for seed in run.spec.seeds]
-    found = [
-        each.isel(seed=each["seed"].isin(seeds)) if "seed" in each.dims else each for each in found
+    partitions = [
+        partition.isel(seed=partition["seed"].isin(seeds))
+        if "seed" in partition.dims
+        else partition
+        for partition in partitions
     ]
-    return [*grouped(found, lambda each: each.attrs["scheme"]).values()]
+    return [*grouped(partitions, lambda partition: partition.attrs["scheme"]).values()]
 
 
 def _audit(folder: Path, name: str) -> Audit:
@@ -144,52 +151,56 @@ def _audit(folder: Path, name: str) -> Audit:
 
 
 def _missing_data(experiment: Experiment) -> Iterator[Missing]:
-    """Yield the part of the data that the runs do not have, as its files could not be had."""
-    if found := experiment.missing_data:
-        yield Missing(experiment.title, "data", "no_files", str(found), files=found.files)
+    """Yield the part of the data that runs lack, as its files could not be had."""
+    if missing_data := experiment.missing_data:
+        yield Missing(
+            experiment.title, "data", "no_files", str(missing_data), files=missing_data.files
+        )
 
 
-def _missing_runs(experiment: Experiment, gone: list[tuple[Run, Why]]) -> Iterator[Missing]:
-    """Runs that are missing, those with the same reason together, and the reason."""
-    places = collected((reason, place) for place, (_, reason) in enumerate(gone))
-    for (why, said), own in places.items():
-        runs = [gone[place][0] for place in own]
+def _missing_runs(
+    experiment: Experiment, missing_runs: list[tuple[Run, Explanation]]
+) -> Iterator[Missing]:
+    """Yield the missing runs, grouped by the reason."""
+    places = collected((explanation, place) for place, (_, explanation) in enumerate(missing_runs))
+    for (reason, message), places_of_reason in places.items():
+        runs = [missing_runs[place][0] for place in places_of_reason]
         if len(runs) == len(experiment.runs):
-            yield Missing(experiment.title, "all_runs", why, said=said)
+            yield Missing(experiment.title, "all_runs", reason, said=message)
         else:
-            yield Missing(experiment.title, "runs", why, _named(runs), said)
+            yield Missing(experiment.title, "runs", reason, _methods_with_budgets(runs), message)
     for method in experiment.untuned:
         yield Missing(experiment.title, "runs", "untuned", [(method, [])])
 
 
-def _named(runs: Iterable[Run]) -> list[tuple[str, list[float]]]:
-    """Methods with their budgets."""
+def _methods_with_budgets(runs: Iterable[Run]) -> list[tuple[str, list[float]]]:
+    """Return the labels of methods with the budgets of their runs."""
     return [*collected((run.label, run.spec.stated_budget) for run in runs).items()]
 
 
-def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> Why:
-    """Why a run is missing: what its log says, or that of the data set or the partition that it waits for."""
+def _reason_of_missing_run(folder: Path, experiment: Experiment, run: Run) -> Explanation:
+    """Return why a run is missing: by its own log, or the log of the data set or the partition that it waits for."""
     logs = folder.parent / "logs"
-    prepared = _said(logs / "prepare" / f"{experiment.dataset_folder}.log")
+    prepared = _last_message(logs / "prepare" / f"{experiment.dataset_folder}.log")
     runs = experiment.runs_folder(folder)
     log = folder / "logs/time.log" if experiment.timed else runs / run.address.file(LOG)
     if log.exists():
-        return _why(log)
+        return _reason_in_log(log)
     if prepared:
         return ("no_data", prepared)
     drawn = ((logs / "partition" / path).with_suffix(".log") for path in run.partitions)
-    return _why(next(filter(_said, drawn), log))
+    return _reason_in_log(next(filter(_last_message, drawn), log))
 
 
-def _why(log: Path) -> Why:
+def _reason_in_log(log: Path) -> Explanation:
     if not log.exists():
         return ("not_started", "")
-    said = _said(log)
-    return ("said", said) if said else ("no_message", str(log))
+    message = _last_message(log)
+    return ("said", message) if message else ("no_message", str(log))
 
 
-def _said(log: Path) -> str:
-    """Last message of a log; empty if there is none."""
+def _last_message(log: Path) -> str:
+    """Return the last message of a log; empty if there is none."""
     text = log.read_text("utf-8", "replace") if log.exists() else ""
     _, begins, message = f"\n{text}".rpartition(f"\n{_MESSAGE}")
     return message.strip() if begins else ""

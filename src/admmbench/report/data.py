@@ -14,13 +14,13 @@ Badge = Literal["tuned", "tuned_at_edge", "stated", "default"]
 PrivacyKind = Literal["not_private", "equal", "none", "unequal"]
 """Whether methods of a row have no noise, equal totals, no guarantee, or totals that differ."""
 Reason = Literal["said", "not_started", "no_message", "no_data", "not_drawn", "untuned", "no_files"]
-"""Why something is missing: what failed said so, or the reason that a template states."""
+"""Reason for which a part is missing: ``said`` by the message of what failed, or stated by a template."""
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 MOST_NAMED = 3
-"""Number of methods that are named before the page says how many more there are."""
+"""Number of methods that the page names; beyond it the page says how many more there are."""
 
 
 def collected(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -40,22 +40,22 @@ def grouped(values: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
 
 
 class Value(NamedTuple):
-    """A number with its interval, NaN where it has none."""
+    """Number with its interval, whose ends are NaN if there is none."""
 
     centre: float
     lower: float = math.nan
     upper: float = math.nan
     fraction: bool = False
-    """Whether it is shown in percent."""
+    """Whether the page shows the number in percent."""
 
     @property
-    def same(self) -> bool:
-        """Whether all seeds have it, up to rounding."""
+    def same_for_all_seeds(self) -> bool:
+        """Return whether all seeds have the number, up to rounding."""
         return math.isclose(self.lower, self.upper, rel_tol=ROUNDING)
 
 
 class Added(NamedTuple):
-    """A method that was added after the study was stated, beside the best of a row."""
+    """Method that was added after the study was stated, against the best of a row."""
 
     label: str
     verdict: str
@@ -64,131 +64,138 @@ class Added(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """Who is best among the methods of an experiment at a budget. Several labels of one method are joined by " = "."""
+    """Best methods of an experiment at a budget. Several labels of one method are joined by " = "."""
 
     place: str
     """Name of the data."""
     experiment: str
     note: str
-    """Name of the experiment, and what is left out of its data."""
+    """Name of the experiment, and the part that is left out of its data."""
     measure: str
     unit: str
-    """What is compared, with its unit: %, that of the metric, or empty."""
+    """Name of the metric, with its unit: %, the metric's own, or empty."""
     epsilon: float
     """The budget."""
     names: dict[str, list[str]]
     """All labels of each method."""
     badges: dict[str, Badge]
-    """How the settings of the best were found, by label."""
+    """Origin of the settings of each best method, by label."""
     group: list[str]
     undecided: list[str]
-    """The winner or the equivalent methods; else the methods that nothing is decided between; by their means."""
-    alone: str
+    """The winner or the equivalent methods; else the methods among which the row is undecided; by their means."""
+    only_method: str
     """The only method; empty if there are several."""
     lost: bool
-    """Whether others lost runs."""
+    """Whether other methods lost runs."""
     seeds: float
-    """Forecast of the seeds that decide the row, 0 where it is decided."""
+    """Forecast of the seeds that decide the row, 0 for a row that is decided."""
     added: list[Added]
     """Methods that were added later."""
     lowest: str
     error: Value | None
-    """Method with the lowest mean, and this."""
+    """Method with the lowest mean, and the mean."""
     runner_up: str
     next_error: Value | None
     difference: Value | None
     over_records: Value | None
-    """The next method, its mean, the difference of the two, and its interval over other test records."""
+    """The next method, its mean, the difference of the two, and the difference's interval over other test records."""
     floor_method: str
     floor: Value
-    """The method with the lowest mean without privacy, and this."""
+    """The method with the lowest mean without privacy, and the mean."""
     constant: Value
     """Error of the best constant prediction, NaN where it is not known."""
     no_better: bool
-    """Whether no method is better than that."""
+    """Whether no method is better than the best constant prediction."""
 
     @property
     def winner(self) -> str:
-        """The method that alone is best."""
+        """Return the only best method; empty if there are several or none."""
         return self.group[0] if len(self.group) == 1 else ""
 
     @property
     def badge(self) -> str:
-        """How the settings of all of the best were found, if in one way."""
+        """Return the origin of the settings of the best methods; empty if their origins differ."""
         return next(iter(self.badges.values())) if len({*self.badges.values()}) == 1 else ""
 
 
-def by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def rows_by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Return rows by the name of their data."""
     return grouped(rows, lambda row: row.place)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of all experiments, from which the answer in a sentence or two is written."""
+    """Rows of all experiments, from which the answer in a sentence or two is written."""
 
     rows: list[Row]
     """In the order of the page."""
     unbeaten: list[str]
-    """Methods that are nowhere shown to be behind."""
+    """Methods that are significantly worse in no row."""
 
     @property
     def groups(self) -> dict[tuple[str, ...], dict[str, list[Row]]]:
-        """Rows with the same few best methods, by the data."""
+        """Return the rows with few best methods, by these methods and by the data."""
         few = [row for row in self.rows if 0 < len(row.group) <= MOST_NAMED]
         groups = dict.fromkeys(tuple(row.group) for row in few)
-        return {own: by_place(row for row in few if tuple(row.group) == own) for own in groups}
+        return {
+            group: rows_by_place(row for row in few if tuple(row.group) == group)
+            for group in groups
+        }
 
     @property
     def large_groups(self) -> dict[str, list[Row]]:
-        """Rows with many best methods, by the data."""
-        return by_place(row for row in self.rows if len(row.group) > MOST_NAMED)
+        """Return the rows with many best methods, by the data."""
+        return rows_by_place(row for row in self.rows if len(row.group) > MOST_NAMED)
 
     @property
     def no_better(self) -> dict[str, list[Row]]:
-        """Rows in which no method is better than a constant prediction, by the data."""
-        return by_place(row for row in self.rows if row.no_better)
+        """Return the rows in which no method is better than a constant prediction, by the data."""
+        return rows_by_place(row for row in self.rows if row.no_better)
 
     @property
     def added(self) -> dict[str, dict[str, dict[str, list[Row]]]]:
-        """Rows with a verdict on a method that was added later, by label, verdict and data."""
-        pairs = [(own, row) for row in self.rows for own in row.added]
+        """Return the rows with a verdict on a method that was added later, by label, verdict and data."""
+        pairs = [(method, row) for row in self.rows for method in row.added]
         return {
             label: {
-                verdict: by_place(row for _, row in same)
-                for verdict, same in grouped(of_label, lambda pair: pair[0].verdict).items()
+                verdict: rows_by_place(row for _, row in verdict_pairs)
+                for verdict, verdict_pairs in grouped(
+                    label_pairs, lambda pair: pair[0].verdict
+                ).items()
             }
-            for label, of_label in grouped(pairs, lambda pair: pair[0].label).items()
+            for label, label_pairs in grouped(pairs, lambda pair: pair[0].label).items()
         }
 
     @property
     def open_places(self) -> list[str]:
-        """Data with several rows, none of which is decided."""
-        places = by_place(self.rows).items()
+        """Return the names of data with several rows, none of which is decided."""
+        places = rows_by_place(self.rows).items()
         return [
             place for place, rows in places if len(rows) > 1 and all(row.undecided for row in rows)
         ]
 
     @property
     def several_names(self) -> dict[str, list[Row]]:
-        """Rows in which one method has several labels, as after a search that made one of them the other."""
-        found: dict[str, list[Row]] = {}
+        """Return the rows in which a method has several labels, by these: tuning may make two methods equal."""
+        rows_of_names: dict[str, list[Row]] = {}
         for row in self.rows:
-            for labels in dict.fromkeys(tuple(each) for each in row.names.values()):
+            for labels in dict.fromkeys(
+                tuple(method_labels) for method_labels in row.names.values()
+            ):
                 if len(labels) > 1:
-                    found.setdefault(" = ".join(labels), []).append(row)
-        return found
+                    rows_of_names.setdefault(" = ".join(labels), []).append(row)
+        return rows_of_names
 
 
 class Facts(NamedTuple):
-    """What holds for the rows of the answer, each value with the data of which it is, if there are several values."""
+    """Facts that hold for the rows of the answer; each value has the names of its data."""
 
     deltas: dict[float, list[str]]
     neighbours: dict[tuple[str, str], list[str]]
     measures: dict[tuple[str, str], list[str]]
-    """By what is compared and its unit."""
+    """By the name of the metric and its unit."""
     seeds: dict[tuple[int, int], list[str]]
-    """By the fewest and the most of a method."""
+    """By the fewest and the most seeds of a method."""
     margins: dict[tuple[Value, str], list[str]]
     """By value and unit."""
     analyses: dict[int, list[str]]
@@ -199,60 +206,61 @@ class Facts(NamedTuple):
     """Methods that were added after the study was stated."""
 
 
-class Beside(NamedTuple):
-    """A method of a row, beside the control; None where it is not compared."""
+class ControlRow(NamedTuple):
+    """Method of a row against the control; None where the two are not compared."""
 
     label: str
     error: Value
     ranks: tuple[float, float] | None
-    """Bounds of its rank; None if it was added later."""
+    """Bounds of its rank; None for a method that was added later."""
     difference: Value | None = None
     over_records: Value | None = None
     chance: Value | None = None
-    """At how many of all seeds it has the lower error, in percent."""
+    """Part of all seeds at which the method has the lower error, in percent."""
 
 
 class MatrixCell(NamedTuple):
-    """A method in a row of the answer."""
+    """Method in a row of the answer."""
 
     error: Value
     outdated: bool
     verdict: str
-    """As of `admmbench.results.who_wins.marks`."""
+    """Mark, see `admmbench.results.who_wins.marks`."""
     lost: int
     runs: int
 
 
 class Notes(NamedTuple):
-    """Methods that a reader of the answer should know about, with the data of which it is."""
+    """Notes on methods, each with the names of its data."""
 
     excluded: dict[str, list[str]]
-    """Those that ran at a budget and are not compared."""
+    """Methods that ran at a budget and are not compared."""
     conditional: dict[str, list[str]]
-    """Those with a conditional guarantee."""
+    """Methods with a conditional guarantee."""
     lost: bool
-    """Whether one lost a run."""
+    """Whether a method lost a run."""
 
 
 class Lead(NamedTuple):
-    """Who leads at a budget that is no total of whole runs."""
+    """Leading methods at a budget that is no total of whole runs."""
 
     row: Row
     title: str
     only: str
-    """Why the lowest value is no lead: ``alone``, ``one_seed``, ``same``; empty if it is one."""
+    """Reason for which the lowest value is no lead: ``alone``, ``one_seed``, ``same``; empty if it is a lead."""
     agents: int | None
-    """Where those with other numbers are in other rows."""
+    """Number of agents, where methods with other numbers are in other rows."""
     features: int | None
+    """Number of features, likewise."""
     privacy: LeadPrivacy
     violated: float | None
     """Largest violation of constraints that is allowed, where there are constraints."""
     lost: dict[str, tuple[int, int]]
-    """Runs that were lost, and all of them, by label."""
+    """Number of lost runs and of all runs, by label."""
 
 
 class LeadPrivacy(NamedTuple):
-    """What the methods of a row promise of a whole run."""
+    """Privacy of a whole run of the methods of a row."""
 
     kind: PrivacyKind
     least: float = math.nan
@@ -265,18 +273,18 @@ class LeadPrivacy(NamedTuple):
 
 
 class Protected(NamedTuple):
-    """What totals protect; or that a delta is too large to protect it."""
+    """Unit that totals protect, or for which a delta is too large."""
 
     unit: str
-    """As of `admmbench.privacy.Neighbours`."""
+    """Unit of privacy, see `admmbench.privacy.Neighbours`."""
     delta: float | None = None
-    """The largest one, if it is above 1 / n."""
+    """The largest delta, if it is above 1 / n."""
     n: int | None = None
     """Number of training records or agents, if delta is too large for it."""
 
 
 class Budgets(NamedTuple):
-    """What the budgets of an experiment promise, with the labels of the methods that a fact is of."""
+    """Meaning of the budgets of an experiment, with the labels of the methods that share a fact."""
 
     whole_runs: bool
     """Whether budgets are totals of whole runs, and not of one iteration."""
@@ -290,24 +298,24 @@ class Budgets(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What was run in an experiment."""
+    """Conditions of the runs of an experiment."""
 
     attrs: Mapping[str, Any]
-    """Of the results."""
+    """Attributes of the results."""
     data: str
     problem: Any
     agents: list[int]
     partition: Any
     """None for equal shares."""
     rounds: tuple[int, int]
-    """The fewest and the most of a method."""
+    """The fewest and the most rounds of a method."""
     seeds: int
     constant: Value
     """Error of the best constant prediction, NaN where it is not known."""
     units: str
-    """Of this error."""
+    """Units of this error."""
     budgets: list[float]
-    """None of a problem with constraints, in which nothing is private."""
+    """Budgets; empty for a problem with constraints, in which nothing is private."""
     whole_runs: bool
     deltas: list[float]
     protected: list[str]
@@ -315,50 +323,50 @@ class Conditions(NamedTuple):
 
 
 class AgentCounts(NamedTuple):
-    """Numbers of records, or of columns, of the agents of a partition."""
+    """Numbers of records or columns of the agents of a partition."""
 
     partition: Any
     """The scheme."""
     counted: Literal["record", "column"]
     seeds: int
-    """How many partitions were drawn, 1 where all seeds have the same."""
+    """Number of partitions that were drawn, 1 where all seeds have the same."""
     spread: tuple[int, float, int]
-    """The fewest, the median and the most of an agent, over all seeds."""
+    """The fewest, the median and the most records or columns of an agent, over all seeds."""
     classes: tuple[int, float, int] | None
-    """Likewise how many classes the records of an agent are of; None where there are no classes."""
+    """The fewest, the median and the most classes of an agent's records; None where there are no classes."""
 
 
 class Spread(NamedTuple):
-    """Seeds of a mean in a table, and what is shown beside it."""
+    """Seeds of a mean in a table, and the spread beside the mean."""
 
     seeds: int
-    each: bool
-    """Whether each seed is shown, and not a band."""
+    each_seed: bool
+    """Whether the value of each seed is shown, and not a band."""
     band: tuple[float, float]
-    """Percentiles at its edges."""
+    """Percentiles at the edges of a band."""
     fewest: int | None
-    """Number of seeds of the point with the fewest, where interim analyses gave some points more."""
+    """Fewest seeds of a point, where interim analyses gave some points more; None without interim analyses."""
     fewer: list[tuple[str, float, int]]
-    """Methods and budgets with fewer seeds, where there were none."""
+    """Methods and budgets with fewer seeds than others; empty with interim analyses."""
 
 
 class Missing(NamedTuple):
-    """Something that could not be had, and why."""
+    """Part of an experiment that is missing, and the reason."""
 
     experiment: str
-    """Its title."""
+    """Title of the experiment."""
     what: Literal["everything", "all_runs", "runs", "file", "figure", "audit", "data"]
     why: Reason
     names: list[tuple[str, list[float]]] | str = ""
-    """Methods with their budgets, or what else is missing."""
+    """Methods with their budgets, or the name of another missing part."""
     said: str = ""
-    """What failed said, or the log that has no message."""
+    """Message of what failed, or the path of a log without a message."""
     files: Mapping[str, str] = {}
     """Address of each file of the data that could not be had, by name."""
 
 
 class FileDifferences(NamedTuple):
-    """What differs between two files of results, besides final values."""
+    """Differences between two files of results, besides final values."""
 
     facts: dict[str, tuple[str, str]]
     only_first: list[str]
@@ -368,21 +376,22 @@ class FileDifferences(NamedTuple):
     params: list[str]
     """Methods with other parameters."""
     ended: list[tuple[str, float]]
-    """Methods and budgets of which a run ended in another way."""
+    """Methods and budgets with a run that ended in another way."""
 
 
-class Kept(NamedTuple):
-    """Results of an experiment beside those that are kept; two of different scales are not compared."""
+class ReferenceComparison(NamedTuple):
+    """Comparison of an experiment's results with the reference results, if both are of the same scale."""
 
     seeds: int
     rounds: int
+    """Numbers of seeds and rounds of the reference results."""
     others: list[str]
     """Settings in which the scales differ."""
     refused: str = ""
-    """Why the files cannot be compared, empty if they can."""
+    """Reason for which the files cannot be compared, empty if they can."""
     states: Mapping[str, int] = {}
     """Number of methods and budgets in each state, see `admmbench.results.file_differences.contrast`."""
     rows: list[list[str]] = []
-    """Those that do not agree."""
+    """Rows of the methods and budgets that differ."""
     outdated: Any = None
-    """What is outdated of the kept results."""
+    """Outdated methods of the reference results."""

@@ -1,4 +1,4 @@
-"""Differences of two files of results: see `admmbench.results.file_differences`."""
+"""Differences between two files of results, see `admmbench.results.file_differences`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import xarray as xr
 
 from admmbench.base.outcomes import Outcome
 from admmbench.figures import wording
-from admmbench.report.data import FileDifferences, Kept
+from admmbench.report.data import FileDifferences, ReferenceComparison
 from admmbench.results import reference
 from admmbench.results.file_differences import contrast
 
@@ -19,17 +19,17 @@ HEADS = (
     *("method", "budget", "first", "second", "second - first, interval"),
     *("largest of a seed", "seeds", "state"),
 )
-"""What :func:`rows` gives, in words."""
-# Two studies must agree in these for their final values to be comparable.
+"""Heads of the columns of :func:`rows`."""
+# Two studies must agree in these settings for their final values to be comparable.
 _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
 
-def rows(found: xr.Dataset) -> Iterator[list[str]]:
-    """Write the settings of a contrast that ran in both files, see `HEADS`; values of fractions are in percent."""
-    for place in np.argwhere((found["state"] != "").values):
-        setting = found.isel(algorithm=place[0], epsilon=place[1])
+def rows(compared: xr.Dataset) -> Iterator[list[str]]:
+    """Yield a row for each setting of a contrast that ran in both files, see `HEADS`; fractions are in percent."""
+    for place in np.argwhere((compared["state"] != "").values):
+        setting = compared.isel(algorithm=place[0], epsilon=place[1])
         number = {
-            name: wording.measured(float(setting[name]), found.attrs["fraction"])
+            name: wording.measured(float(setting[name]), compared.attrs["fraction"])
             for name in ("first", "second", "difference", "lower", "upper", "largest")
         }
         state = str(setting["state"].item())
@@ -46,58 +46,70 @@ def rows(found: xr.Dataset) -> Iterator[list[str]]:
         ]
 
 
-def states(found: xr.Dataset) -> dict[str, int]:
-    """Return the number of methods and budgets of a contrast in each state, those that did not run left out."""
-    return Counter(state for state in found["state"].values.ravel().tolist() if state)
+def states(compared: xr.Dataset) -> dict[str, int]:
+    """Return the number of methods and budgets of a contrast in each state; points that did not run do not count."""
+    return Counter(state for state in compared["state"].values.ravel().tolist() if state)
 
 
-def between(first: xr.Dataset, second: xr.Dataset) -> FileDifferences:
-    """Return what differs between two files besides final values."""
-    facts = [{**each.attrs, **json.loads(each.attrs["versions"])} for each in (first, second)]
+def compare_files(first: xr.Dataset, second: xr.Dataset) -> FileDifferences:
+    """Return the differences between two files besides final values."""
+    facts = [
+        {**results.attrs, **json.loads(results.attrs["versions"])} for results in (first, second)
+    ]
     names = sorted({*facts[0], *facts[1]} - {"versions", "Conventions", "outdated"})
-    pairs = {name: tuple(str(each.get(name, "none")) for each in facts) for name in names}
-    one, other = (list(map(str, ds["algorithm"].values)) for ds in (first, second))
-    common = [label for label in one if label in other]
+    pairs = {
+        name: tuple(str(file_facts.get(name, "none")) for file_facts in facts) for name in names
+    }
+    first_labels, second_labels = (list(map(str, ds["algorithm"].values)) for ds in (first, second))
+    common = [label for label in first_labels if label in second_labels]
 
     def changed(name: str) -> list[str]:
         values = (ds[name].sel(algorithm=common).values for ds in (first, second))
         return [label for label, a, b in zip(common, *values, strict=True) if a != b]
 
     ends = xr.align(
-        *(each["status"].stack(run=["algorithm", "epsilon"]) for each in (first, second))
+        *(results["status"].stack(run=["algorithm", "epsilon"]) for results in (first, second))
     )
     ran = (ends[0] != Outcome.NOT_RUN) & (ends[1] != Outcome.NOT_RUN)
     otherwise = ((ends[0] != ends[1]) & ran).any("seed")
     return FileDifferences(
         {name: (a, b) for name, (a, b) in pairs.items() if a != b},
-        [label for label in one if label not in other],
-        [label for label in other if label not in one],
+        [label for label in first_labels if label not in second_labels],
+        [label for label in second_labels if label not in first_labels],
         changed("fingerprint"),
         changed("params"),
         otherwise["run"].values[otherwise.values].tolist(),
     )
 
 
-def against(results: xr.Dataset, kept: xr.Dataset) -> Kept:
-    """Compare the results of an experiment with kept ones, for the report.
+def compare_with_reference(
+    results: xr.Dataset, reference_results: xr.Dataset
+) -> ReferenceComparison:
+    """Compare the results of an experiment with its reference results, for the report.
 
     Parameters
     ----------
     results
-        Of the study.
-    kept
-        Of the same experiment.
+        Results of the study.
+    reference_results
+        Reference results of the same experiment.
     """
-    others = [name for name in _SCALE if str(kept.attrs.get(name)) != str(results.attrs.get(name))]
-    found = Kept(kept.sizes["seed"], int(kept.attrs["rounds"]), others)
-    if others:
-        return found
+    differing_settings = [
+        name
+        for name in _SCALE
+        if str(reference_results.attrs.get(name)) != str(results.attrs.get(name))
+    ]
+    comparison = ReferenceComparison(
+        reference_results.sizes["seed"], int(reference_results.attrs["rounds"]), differing_settings
+    )
+    if differing_settings:
+        return comparison
     try:
-        compared = contrast(kept, results)
+        compared = contrast(reference_results, results)
     except ValueError as error:
-        return found._replace(refused=str(error))
-    return found._replace(
+        return comparison._replace(refused=str(error))
+    return comparison._replace(
         states=states(compared),
         rows=[row for row in rows(compared) if row[-1] == "different"],
-        outdated=reference.outdated(kept),
+        outdated=reference.outdated(reference_results),
     )

@@ -14,7 +14,7 @@ from admmbench.report.data import collected
 
 
 def grouped(selections: Iterable[tuple[str, float]]) -> list[tuple[list[str], list[float]]]:
-    """Group methods that are named at the same budgets."""
+    """Return groups of methods that are named at the same budgets, with the budgets."""
     budgets = collected(selections).items()
     labels = collected((tuple(epsilons), label) for label, epsilons in budgets)
     return [(group, list(epsilons)) for epsilons, group in labels.items()]
@@ -35,9 +35,9 @@ TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf, "pow
 TEXT = TEMPLATES.overlay(autoescape=False)
 
 
-def texts(name: str, **given: Any) -> Any:
-    """Return the macros of a template that write sentences, without markup, with what they are given besides."""
-    return TEXT.get_template(f"{name}.jinja", globals=given).module
+def texts(name: str, **variables: Any) -> Any:
+    """Return the macros of a template that write sentences, without markup; the macros can use the variables."""
+    return TEXT.get_template(f"{name}.jinja", globals=variables).module
 
 
 def words() -> Any:

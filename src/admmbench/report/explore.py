@@ -1,7 +1,7 @@
 """Data of the interactive view of the report: curves of all experiments.
 
-An experiment is one text: base64 of gzip of JSON. The browser unpacks an experiment when it is chosen, see ``data.js``.
-All metrics come with every seed, so that the browser computes the statistics.
+An experiment is one text: base64 of gzip of JSON. The browser unpacks an experiment when a reader chooses it, see
+``data.js``. All metrics come with every seed, so that the browser computes the statistics.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ SUBOPTIMALITY = "suboptimality"
 SCRIPTS = ("page", "tables", "claims", "data", "chart", "finals", "explore", "files", "main")
 """Files of the page's script, in the order in which they are joined; the last starts what the others define."""
 
-# Metrics of noise and budgets begin so.
-_OF_NOISE = ("noise", "epsilon")
+# Beginnings of the names of metrics of noise and budgets.
+_NOISE_PREFIXES = ("noise", "epsilon")
 
-# What else advances during a run than `COURSES`, with what an axis calls it; NaN and infinity have no place.
-_SPENT = {
+# Horizontal axes besides `COURSES`: metrics that grow during a run, with labels; only finite values have a place.
+_COSTS = {
     "epsilon_total": "Total ε, guaranteed",
     "epsilon_composed": "Total ε, composed",
     "seconds": "Seconds",
@@ -50,42 +50,42 @@ _SPENT = {
 def content(
     experiments: Sequence[xr.Dataset], looks: Mapping[str, Mapping[str, Look]]
 ) -> dict[str, Any]:
-    """Gather everything that the template shows.
+    """Return the content that the template shows.
 
     Parameters
     ----------
     experiments
         Results, in the order of the page.
     looks
-        Of the methods of each experiment, by name and label.
+        Looks of the methods of each experiment, by name and label.
 
     Returns
     -------
     dict
-        ``experiments`` with their ``name`` and packed ``data``; ``facts``, what the script needs to know, as JSON;
-        texts of ``library``, ``script`` and ``style``.
+        ``experiments`` with their ``name`` and packed ``data``; ``facts`` for the script, as JSON; texts of
+        ``library``, ``script`` and ``style``.
     """
-    most = max((each.sizes["seed"] for each in experiments), default=1)
+    most_seeds = max((results.sizes["seed"] for results in experiments), default=1)
     facts = {
         "experiments": [
             {
-                "name": each.attrs["experiment"],
-                "title": each.attrs["title"]
-                + reference.MARK * bool(reference.outdated_labels(each)),
+                "name": results.attrs["experiment"],
+                "title": results.attrs["title"]
+                + reference.MARK * bool(reference.outdated_labels(results)),
             }
-            for each in experiments
+            for results in experiments
         ],
         "few": statistics.FEW_SEEDS,
         "level": LEVEL,
         "percentiles": statistics.PERCENTILES,
         # Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom.
-        "t": stdtrit(range(1, most + 1), (1 + LEVEL) / 2).tolist(),
+        "t": stdtrit(range(1, most_seeds + 1), (1 + LEVEL) / 2).tolist(),
     }
     return {
         "experiments": [
-            {"name": name, "data": Markup(pack(each, looks[name]))}
-            for each in experiments
-            for name in [str(each.attrs["experiment"])]
+            {"name": name, "data": Markup(pack(results, looks[name]))}
+            for results in experiments
+            for name in [str(results.attrs["experiment"])]
         ],
         # A label may hold what would end a script.
         "facts": Markup(json.dumps(facts).replace("<", "\\u003c")),
@@ -101,15 +101,15 @@ def pack(results: xr.Dataset, looks: Mapping[str, Look]) -> str:
     Parameters
     ----------
     results
-        Of the experiment.
+        Results of the experiment.
     looks
-        Of its methods, by label.
+        Looks of its methods, by label.
 
     Returns
     -------
     str
         Base64 of gzip of JSON. Numbers are nested lists over curves (each a method and a budget that ran), seeds if
-        values depend on them, and rounds; null stands for what is missing.
+        values depend on seeds, and rounds; null stands for a missing value.
     """
     results = _with_suboptimality(results)
     ran = (results["status"] >= 0).any("seed")
@@ -127,13 +127,13 @@ def pack(results: xr.Dataset, looks: Mapping[str, Look]) -> str:
         **_facts(results, looks),
         "curves": curves.tolist(),
         "lost": [f"{' and '.join(words)} of {started}" if words else "" for words, started in lost],
-        # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
-        "unfinished": [np.flatnonzero(own).tolist() for own in unfinished],
+        # Places of the seeds whose runs were lost: these runs have no final value, even if they have earlier ones.
+        "unfinished": [np.flatnonzero(is_unfinished).tolist() for is_unfinished in unfinished],
         "metrics": [_metric(results, points[name]) for name in metrics],
         # Metrics that may be horizontal axes.
         "axes": [
             {"name": name, "label": label}
-            for name, label in {**COURSES, **_SPENT}.items()
+            for name, label in {**COURSES, **_COSTS}.items()
             if name == "round" or (name in metrics and np.isfinite(results[name]).any())
         ],
     }
@@ -142,7 +142,7 @@ def pack(results: xr.Dataset, looks: Mapping[str, Look]) -> str:
 
 
 def _facts(results: xr.Dataset, looks: Mapping[str, Look]) -> dict[str, Any]:
-    """What the view says of the experiment, whatever it shows."""
+    """Return the facts on an experiment that the view needs for any metric."""
     attrs = results.attrs
     noisy = results["algorithm"].values[statistics.noisy(results).any("epsilon").values]
     return {
@@ -153,7 +153,7 @@ def _facts(results: xr.Dataset, looks: Mapping[str, Look]) -> dict[str, Any]:
         if statistics.of_whole_runs(results)
         else "ε of one iteration",
         "budgets": [
-            "none" if math.isinf(each) else given(each) for each in results["epsilon"].values
+            "none" if math.isinf(budget) else given(budget) for budget in results["epsilon"].values
         ],
         "finite": np.isfinite(results["epsilon"].values).tolist(),
         "rounds": results["round"].values.tolist(),
@@ -174,21 +174,21 @@ def _facts(results: xr.Dataset, looks: Mapping[str, Look]) -> dict[str, Any]:
 
 
 def _metrics(results: xr.Dataset) -> list[str]:
-    """Variables that have curves: the metric of the problem, then the others in their order.
+    """Return the names of variables that have curves: the metric of the problem, then the others in their order.
 
-    Noise and budgets are left out where there are none.
+    Noise and budgets are left out if they are nowhere above 0.
     """
     names = [
         str(name)
         for name, values in results.items()
         if "round" in values.dims
-        and not (str(name).startswith(_OF_NOISE) and not (values > 0).any())
+        and not (str(name).startswith(_NOISE_PREFIXES) and not (values > 0).any())
     ]
     return sorted(names, key=lambda name: name != results.attrs["metric"])
 
 
 def _metric(results: xr.Dataset, values: xr.DataArray) -> dict[str, Any]:
-    """How a metric is called and shown, and its numbers: with ``seeds``, or ``values`` that do not depend on them."""
+    """Return the name, label and scale of a metric, and its numbers: ``seeds``, or ``values`` that all seeds share."""
     figure = {"name": "explore", "kind": "curves", "metric": values.name}
     scale = Figure.model_validate(figure).scale(results)
     digits = PRECISE if values.name == results.attrs["metric"] else FINE
@@ -196,15 +196,15 @@ def _metric(results: xr.Dataset, values: xr.DataArray) -> dict[str, Any]:
         "name": values.name,
         "label": scale.label,
         "percent": scale.factor == 100,
-        # Noise and budgets are trivial where there are none: such methods are no reference there.
-        "references": not str(values.name).startswith(_OF_NOISE),
+        # Methods without noise are no reference for metrics of noise and budgets, which are trivial for them.
+        "references": not str(values.name).startswith(_NOISE_PREFIXES),
         "log": values.name == SUBOPTIMALITY,
         "seeds" if "seed" in values.dims else "values": _numbers(values, digits),
     }
 
 
 def _numbers(values: xr.DataArray, digits: int) -> list[Any]:
-    """Nested lists over curves, seeds if there are any, and rounds; None for what is not finite, as JSON has it."""
+    """Return nested lists over curves, seeds if there are any, and rounds; None for values that are not finite."""
     array = values.transpose("curve", ..., "round").values.astype(float)
     flat = [json.loads(f"{x:.{digits}g}") if math.isfinite(x) else None for x in array.flat]
     listed: list[Any] = np.array(flat, object).reshape(array.shape).tolist()
@@ -212,31 +212,31 @@ def _numbers(values: xr.DataArray, digits: int) -> list[Any]:
 
 
 def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
-    """Add F - F*, seed by seed, where an optimum is among the results.
+    """Return results with F - F*, seed by seed, if an optimum is among the methods.
 
-    F* is the lowest training objective of an optimum at the same seed. It is that of as many agents, as an
-    objective may add up over them. Problems that were tuned have objectives of their own, and no common optimum.
+    F* is the lowest training objective of an optimum at the same seed and with as many agents, as an objective may add
+    up over agents. Problems that were tuned have objectives of their own, and no common optimum.
     """
-    found = statistics.is_optimum(results)
+    is_optimum = statistics.is_optimum(results)
     tuned = "tuned" in results and results["tuned"].astype(str).str.contains("problem\\.").any()
-    if tuned or not found.any() or "train_loss" not in results or "feasibility" in results:
+    if tuned or not is_optimum.any() or "train_loss" not in results or "feasibility" in results:
         return results
     objective = results["train_loss"]
-    optima = objective.isel(algorithm=found.values).min(["epsilon", "round"])
+    optima = objective.isel(algorithm=is_optimum.values).min(["epsilon", "round"])
     agents = results["agents"].values
-    own = [optima.where(optima["agents"] == each).min("algorithm") for each in agents]
-    # Methods of another number of agents than all optima have NaN, which is the minimum of nothing.
-    excess = objective - xr.concat(own, results["algorithm"])
+    minima = [optima.where(optima["agents"] == n_agents).min("algorithm") for n_agents in agents]
+    # The minimum of nothing is NaN: a method whose number of agents no optimum has gets no F - F*.
+    excess = objective - xr.concat(minima, results["algorithm"])
     facts = {"long_name": "F − F*, training objective above its minimum", "units": "1"}
     return results.assign({SUBOPTIMALITY: excess.transpose(*objective.dims).assign_attrs(facts)})
 
 
 def _script() -> Markup:
-    """All scripts of the page as one, with names of its own."""
+    """Return all scripts of the page as one script with a scope of its own."""
     texts = [_text(f"templates/{name}.js") for name in SCRIPTS]
     return Markup('(() => {\n"use strict";\n') + Markup("\n").join(texts) + Markup("})();\n")
 
 
 def _text(path: str) -> Markup:
-    """Text of a file of this package, to be part of the page as it is."""
+    """Return the text of a file of this package, as a part of the page that is not escaped."""
     return Markup(files("admmbench.report").joinpath(path).read_text(encoding="utf-8"))

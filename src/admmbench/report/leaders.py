@@ -1,4 +1,4 @@
-"""Who leads in studies whose methods are not equally private, or not private."""
+"""Leading methods of studies whose methods are not equally private, or not private."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def content(experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experiment]) -> list[Lead]:
-    """Make the rows of the table: one for each experiment and budget of which the answer at equal privacy has none.
+    """Return the rows of the table: one for each experiment and budget that the answer at equal privacy leaves out.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ def content(experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experim
     definitions
         Definitions of experiments, by name, as far as they are known.
     """
-    without_totals = (each for each in experiments if not statistics.of_whole_runs(each))
+    without_totals = (results for results in experiments if not statistics.of_whole_runs(results))
     return [
-        found
+        leading
         for results in without_totals
-        for found in _rows(results, definitions.get(results.attrs["experiment"]))
+        for leading in _rows(results, definitions.get(results.attrs["experiment"]))
     ]
 
 
@@ -45,49 +45,49 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[Lead]:
     constrained = statistics.is_constrained(results)
     several = len(np.unique(results["features"])) > 1
     for setting in settings(comparison):
-        known = row(setting, "", experiment)
-        own = results.sel(algorithm=setting["algorithm"].values[setting["compared"].values])
+        leading = row(setting, "", experiment)
+        compared = results.sel(algorithm=setting["algorithm"].values[setting["compared"].values])
         yield Lead(
-            known,
+            leading,
             results.attrs["title"],
-            _only(known, int(setting["runs"].max())),
-            int(own["agents"].max()) if constrained else None,
-            int(own["features"].max()) if several else None,
-            _privacy(own, private, known.epsilon),
+            _reason_against_lead(leading, int(setting["runs"].max())),
+            int(compared["agents"].max()) if constrained else None,
+            int(compared["features"].max()) if several else None,
+            _privacy(compared, private, leading.epsilon),
             FEASIBLE if constrained else None,
             _lost(setting),
         )
 
 
-def _only(known: Row, runs: int) -> str:
-    """Why the lowest value is no lead; empty if it is one, or a tie."""
-    if not known.lowest:
+def _reason_against_lead(leading: Row, runs: int) -> str:
+    """Return why the lowest value is no lead; empty if it is a lead, or inconclusive."""
+    if not leading.lowest:
         return ""
-    if known.difference is None:
+    if leading.difference is None:
         return "alone"
     if runs == 1:
         return "one_seed"
-    behind, low, high, _ = known.difference
-    same = behind > 0 and high - low <= ROUNDING * behind
-    return "same" if same else ""
+    difference, low, high, _ = leading.difference
+    is_tie = difference > 0 and high - low <= ROUNDING * difference
+    return "same" if is_tie else ""
 
 
-def _privacy(own: xr.Dataset, private: xr.DataArray, epsilon: float) -> LeadPrivacy:
-    """What the methods of a row promise of a whole run, and whether it is the same, see `equally_private`."""
+def _privacy(compared: xr.Dataset, private: xr.DataArray, epsilon: float) -> LeadPrivacy:
+    """Return the privacy of a whole run of the methods of a row, and whether it is equal, see `equally_private`."""
     if math.isinf(epsilon):
         return LeadPrivacy("not_private")
-    facts = own.reset_coords().sel(epsilon=[epsilon])
+    facts = compared.reset_coords().sel(epsilon=[epsilon])
     composed, totals = (statistics.final(facts, f"epsilon_{x}") for x in ("composed", "total"))
     totals = totals.where(facts["guarantee"] != "none", composed)
-    labels, without = own["algorithm"].values, int((own["guarantee"] == "none").sum())
+    labels, without = compared["algorithm"].values, int((compared["guarantee"] == "none").sum())
     ends = float(totals.min()), float(totals.max())
     equal = private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all()
     kind: PrivacyKind = "equal" if equal else "none" if without == len(labels) else "unequal"
-    return LeadPrivacy(kind, *ends, len(np.unique(own["delta"])), without, len(labels))
+    return LeadPrivacy(kind, *ends, len(np.unique(compared["delta"])), without, len(labels))
 
 
 def _lost(setting: xr.Dataset) -> dict[str, tuple[int, int]]:
-    """Methods that lost runs: a mean over their other runs would be too good."""
+    """Return the methods that lost runs, with numbers of runs: means over their other runs would be too good."""
     counts = setting[["lost", "runs"]].isel(
         algorithm=(setting["compared"] & (setting["lost"] > 0)).values
     )

@@ -1,4 +1,4 @@
-"""The page that leads to the reports of all configurations that were run."""
+"""Overview: the page with links to the reports of all configurations that were run."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from admmbench import files
 from admmbench.report.environment import TEMPLATES
 
 PAGE = "index.html"
-# What the head of a report says of it, see its template.
+# Description in the head of a report, see its template.
 _DESCRIPTION = re.compile(r'<meta name="description" content="([^"]*)">')
 
 
 def write(folder: Path, path: Path) -> None:
-    """Write the page, with a link to each report there is.
+    """Write the page, with a link to each existing report.
 
     Parameters
     ----------
     folder
-        Has the report of a configuration as ``<configuration>/index.html``.
+        Folder with the report of each configuration as ``<configuration>/index.html``.
     path
         File to write, which is replaced as a whole or not at all.
     """
     pages = {report.parent.name: report for report in sorted(folder.glob(f"*/{PAGE}"))}
     texts = {name: page.read_text("utf-8", "replace") for name, page in pages.items()}
-    found = {name: _DESCRIPTION.search(text) for name, text in texts.items()}
-    reports = {name: Markup(head[1] if head else "") for name, head in found.items()}
+    matches = {name: _DESCRIPTION.search(text) for name, text in texts.items()}
+    reports = {name: Markup(match[1] if match else "") for name, match in matches.items()}
     template = TEMPLATES.get_template("overview.html.jinja")
     page = template.render(reports=reports, page=PAGE)
     files.write(path, files.with_checksum(page.encode(), files.MARKUP))

@@ -1,7 +1,7 @@
-"""The report: one HTML page that holds everything, from claims to provenance.
+"""Rendering of the report: one HTML page, from claims to provenance.
 
-The page needs nothing else: style, figures, data and scripts are inside, and nothing is loaded from elsewhere. Without
-scripts all but the view "Explore" is there. The same results give the same bytes.
+The page is complete: style, figures, data and scripts are inside, and nothing is loaded from elsewhere. Without scripts
+the page lacks the view "Explore" alone. The same results give the same bytes.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """A section is one experiment of the report."""
+    """Section of the report on one experiment."""
 
     results: xr.Dataset
-    """Its results."""
+    """Results of the experiment."""
     experiment: Experiment
-    """Its configuration: title, description, artefacts, figures."""
+    """Definition of the experiment: title, description, artefacts, figures."""
     drawings: Mapping[str, str] = field(default_factory=dict)
-    """Text of the SVG of each figure, by name; a figure that is not here is drawn."""
+    """Text of the SVG of each figure, by name; a figure without a text is drawn."""
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Addresses of the files of each figure, as the page sees them, by the figure's name and the suffix."""
     looks: Mapping[str, Look] = field(default_factory=dict)
-    """Of its methods, by label, as its study decided them; those that it lacks are decided for this page."""
+    """Looks of its methods, by label, as its study decided them; missing looks are decided for this page."""
     audits: Sequence[tuple[Run, Audit]] = ()
-    """Runs that were attacked, and what came out."""
+    """Runs that were attacked, with their audits."""
     partitions: Sequence[Sequence[xr.Dataset]] = ()
-    """Files of each of its partitions, as far as they are there."""
-    kept: xr.Dataset | None = None
-    """Results of the experiment that are kept with the project; None if there are none."""
+    """Existing files of each of its partitions."""
+    reference: xr.Dataset | None = None
+    """Reference results of the experiment; None if there are none."""
 
     @property
     def name(self) -> str:
@@ -70,21 +70,22 @@ def render(
     references: Sequence[Verdict] = (),
     missing: Sequence[Missing] = (),
 ) -> str:
-    """Make the page.
+    """Return the page.
 
     Parameters
     ----------
     sections
         The experiments, in the order of the page. Where methods of whole runs have equal totals, the page begins with
-        who wins.
+        the best methods.
     verdicts
-        What became of the papers' claims. Papers without an experiment among the sections are named alone.
+        Verdicts on the papers' claims. Of papers without an experiment among the sections, the page has the names
+        alone.
     configuration
         Name of the configuration, such as "config.yaml + quick.yaml".
     references
-        What became of the claims in the results that are kept with the project.
+        Verdicts on the claims by the reference results.
     missing
-        What could not be had; the page begins with it.
+        Missing parts of the experiments, with which the page begins.
 
     Returns
     -------
@@ -111,9 +112,9 @@ def render(
         leaders=leading,
         parts=collected((lead.row.note, lead.title) for lead in leading if lead.row.note),
         protected=collected(
-            (each, results.attrs["title"])
+            (unit, results.attrs["title"])
             for results in experiments
-            for each in tables.protected(results)
+            for unit in tables.protected(results)
         ),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
         papers=grouped(judged, lambda verdict: verdict.claim.paper),
@@ -134,7 +135,7 @@ def render(
 
 
 def _title(sections: Sequence[Section], configuration: str) -> str:
-    """Name the study: its only experiment, or what the last file of its configuration is called."""
+    """Return the title of the study: of its only experiment, or from the name of the configuration's last file."""
     if len(sections) == 1:
         return sections[0].experiment.title
     name = configuration.rpartition(" ")[2].removesuffix(".yaml")
@@ -143,7 +144,7 @@ def _title(sections: Sequence[Section], configuration: str) -> str:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """How verdicts are spread, and how many of them may be wrong by chance."""
+    """Return the counts of verdicts, and how many of them may be wrong by chance."""
     counts = Counter(verdict.verdict for verdict in verdicts)
     random = [verdict for verdict in verdicts if verdict.size]
     return {
@@ -156,7 +157,7 @@ def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
-    """What is drawn of theorems in each experiment, and how often each verdict on them was found."""
+    """Yield the figures of theorems in each experiment, and the counts of verdicts on them."""
     for section in sections:
         figures = [figure for figure in section.experiment.figures if figure.kind == "theorem"]
         about = Counter(
@@ -173,9 +174,16 @@ def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Itera
 
 
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
-    """Everything the template shows of one experiment, which has a number on the page; all are compared."""
+    """Return the content of the section on one experiment, which has a number on the page.
+
+    The comparison is of all experiments.
+    """
     results, attrs = section.results, section.results.attrs
-    compared = None if section.kept is None else differences.against(results, section.kept)
+    compared = (
+        None
+        if section.reference is None
+        else differences.compare_with_reference(results, section.reference)
+    )
     return {
         "name": section.name,
         "attrs": attrs,
@@ -195,15 +203,15 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         ],
         "spread": tables.spread(results),
         "errors": {
-            title: tables.errors(results, how, comparison)
-            for title, how in tables.error_tables(results).items()
+            title: tables.errors(results, reduction, comparison)
+            for title, reduction in tables.error_tables(results).items()
         },
         "solutions": tables.solutions(results),
         "times": tables.times(results),
         "privacy": tables.privacy(results),
         "protected": tables.protected(results),
         "audits": tables.audits(section.audits, section.experiment),
-        "attacks": picture.of_audits(section.audits, f"a{number}"),
+        "attacks": picture.draw_audits(section.audits, f"a{number}"),
         "reference": compared,
         "differences": tables.differences(compared.rows) if compared else None,
         "budgets": tables.budgets(results),
@@ -215,12 +223,15 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
 
 
 def _figures(section: Section, comparison: xr.Dataset | None) -> list[Figure]:
-    """Return its figures, and curves of the error against ε if methods are compared at several and none has them."""
+    """Return the figures of a section.
+
+    Curves of the error against ε are added if methods are compared at several budgets and no figure has such curves.
+    """
     figures = list(section.experiment.figures)
     settings = [] if comparison is None else comparison["experiment"].values.tolist()
     if settings.count(section.name) > 1 and answer.curves(figures) == answer.CURVES:
-        given = {"kind": "tradeoff", "metric": section.results.attrs["metric"]}
-        figures.append(Figure.model_validate({"name": answer.CURVES, **given}))
+        settings_of_figure = {"kind": "tradeoff", "metric": section.results.attrs["metric"]}
+        figures.append(Figure.model_validate({"name": answer.CURVES, **settings_of_figure}))
     return figures
 
 

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
-# Agents times classes beyond which a page shows no table of their records.
+# Agents times classes beyond which the page shows no table of the agents' records.
 _MOST_COUNTS = 200
 
 
 class Cell(NamedTuple):
-    """A cell of a table is more than a text."""
+    """Cell of a table with a verdict and notes beside its text."""
 
     text: str
     verdict: str = ""
@@ -48,11 +48,11 @@ class Cell(NamedTuple):
     note: str = ""
     """Small print."""
     lost: str = ""
-    """How many runs have no value."""
+    """Number of runs without a value, in words."""
 
 
 class Table(NamedTuple):
-    """A table has rows of texts and cells, the first of each its name; columns of numbers are aligned at the right."""
+    """Table with rows of texts and cells, of which the first names the row; columns of numbers are aligned right."""
 
     heads: Sequence[str]
     numbers: Iterable[str]
@@ -61,7 +61,7 @@ class Table(NamedTuple):
 
 
 def conditions(results: xr.Dataset) -> Conditions:
-    """Return what was run."""
+    """Return the conditions of the runs."""
     attrs, metric = results.attrs, results[results.attrs["metric"]].attrs
     # A number of agents stands for equal shares.
     partition = json.loads(attrs["partition"]) if attrs["partition"].startswith("{") else None
@@ -79,15 +79,15 @@ def conditions(results: xr.Dataset) -> Conditions:
         [] if statistics.is_constrained(results) else results["epsilon"].values.tolist(),
         statistics.of_whole_runs(results),
         list(dict.fromkeys(results["delta"].values.tolist())),
-        # A method may have neighbours of its own.
+        # A method may have neighbours of its own, which are not named here.
         [unit for unit in ("record", "agent") if unit in results["unit"].values],
     )
 
 
 def agent_counts(files: Sequence[xr.Dataset]) -> AgentCounts:
-    """Return how many records or columns agents have, from the files of one partition."""
+    """Return the numbers of records or columns of agents, from the files of one partition."""
     drawn = "seed" in files[0].dims
-    counts = xr.concat([each["counts"] for each in files], "seed") if drawn else files[0]["counts"]
+    counts = xr.concat([file["counts"] for file in files], "seed") if drawn else files[0]["counts"]
     classes = None
     if "class" in counts.dims:
         classes = _spread((counts > 0).sum("class"))
@@ -102,15 +102,15 @@ def agent_counts(files: Sequence[xr.Dataset]) -> AgentCounts:
 
 
 def agent_classes(files: Sequence[xr.Dataset]) -> Table | None:
-    """Return the records of each agent by class, at the first seed; None where they are too many for a table."""
+    """Return the records of each agent by class, at the first seed; None if there are too many for a table."""
     counts = files[0]["counts"]
     counts = counts.isel(seed=0) if "seed" in counts.dims else counts
     if "class" not in counts.dims or counts.size > _MOST_COUNTS:
         return None
     names = [str(name) for name in counts["class"].values]
     rows: list[list[str | Cell]] = [
-        [str(agent), *map(str, own), str(sum(own))]
-        for agent, own in enumerate(counts.transpose("agent", "class").values.tolist())
+        [str(agent), *map(str, counts_of_agent), str(sum(counts_of_agent))]
+        for agent, counts_of_agent in enumerate(counts.transpose("agent", "class").values.tolist())
     ]
     return Table(["agent", *names, "all"], [*names, "all"], rows)
 
@@ -120,47 +120,55 @@ def _spread(counts: xr.DataArray) -> tuple[int, float, int]:
 
 
 def budget(results: xr.Dataset) -> str:
-    """Return what a budget is of."""
+    """Return the name of a budget: of the whole run, or of one iteration."""
     return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
 
 
 def methods(results: xr.Dataset) -> Table:
-    """Return what each method is, and what became of its runs."""
+    """Return the table of methods: algorithm, parameters, and numbers of completed and lost runs."""
     state = statistics.counts(results).sum("epsilon")
     facts = ["method", "variant", *([] if statistics.is_constrained(results) else ["noise"])]
     rows: list[list[str | Cell]] = []
     for place, label in enumerate(results["algorithm"].values):
-        own = state.isel(algorithm=place)
-        completed = sum(int(own[each.word]) for each in SUCCESSFUL)
-        lost = " and ".join(statistics.lost(own)[0])
+        facts_of_method = state.isel(algorithm=place)
+        completed = sum(int(facts_of_method[outcome.word]) for outcome in SUCCESSFUL)
+        lost = " and ".join(statistics.lost(facts_of_method)[0])
         name = marked(str(label), results)
-        row = [name, *(str(own[fact].item()) for fact in facts), _params(results, place)]
+        row = [
+            name,
+            *(str(facts_of_method[fact].item()) for fact in facts),
+            _params(results, place),
+        ]
         rows.append([*map(str, row), str(completed), Cell("", lost=lost) if lost else "none"])
     heads = ["Label", "Algorithm", *(fact.capitalize() for fact in facts[1:]), "Parameters"]
     return Table([*heads, "Completed", "Lost"], ["Completed"], rows)
 
 
 def _params(results: xr.Dataset, place: int) -> str:
-    """Parameters of a method, and which of its settings were tuned."""
-    own = results.isel(algorithm=place)
+    """Return the parameters of a method, and the names of its tuned settings."""
+    method = results.isel(algorithm=place)
     chosen = (
-        [json.loads(str(each)) for each in own["tuned"].values if each] if "tuned" in own else []
+        [json.loads(str(settings)) for settings in method["tuned"].values if settings]
+        if "tuned" in method
+        else []
     )
-    names = sorted({path.removeprefix("params.") for each in chosen for path in each})
+    names = sorted({path.removeprefix("params.") for settings in chosen for path in settings})
     tuned = f"tuned: {', '.join(names)}" if names else ""
     return (
-        "; ".join(filter(None, (wording.mapping(json.loads(str(own["params"].item()))), tuned)))
+        "; ".join(filter(None, (wording.mapping(json.loads(str(method["params"].item()))), tuned)))
         or "defaults"
     )
 
 
 def tuning(experiment: Experiment) -> Table:
-    """Return what tuning chose for each method and budget."""
+    """Return the table of tuned settings of each method and budget."""
 
     def name(path: str) -> str:
         return path.rpartition(".")[2].replace("_", " ")
 
-    tried = any(each.beside for found in experiment.chosen.values() for each in found.values())
+    tried = any(
+        choice.beside for choices in experiment.chosen.values() for choice in choices.values()
+    )
     rows: list[list[str | Cell]] = [
         [
             label,
@@ -170,8 +178,8 @@ def tuning(experiment: Experiment) -> Table:
             *([number(chosen.lost_beside)] if tried else []),
             ", ".join(map(name, chosen.edges)) or "none",
         ]
-        for label, found in experiment.chosen.items()
-        for epsilon, chosen in found.items()
+        for label, choices in experiment.chosen.items()
+        for epsilon, chosen in choices.items()
     ]
     heads = [
         "Method",
@@ -185,15 +193,17 @@ def tuning(experiment: Experiment) -> Table:
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
-    """Return the captions of the tables of the problem's metric, each with what it shows of a run."""
+    """Return the captions of the tables of the problem's metric, each with the reduction over rounds that it shows."""
     attrs = results[results.attrs["metric"]].attrs
     unit = "%" if statistics.is_fraction(results) else attrs["units"]
-    shown: tuple[statistics.Reduction, ...] = ("final", "best")
-    return {words().errors(attrs["long_name"], unit, how): how for how in shown}
+    reductions: tuple[statistics.Reduction, ...] = ("final", "best")
+    return {
+        words().errors(attrs["long_name"], unit, reduction): reduction for reduction in reductions
+    }
 
 
 # Columns of the table of solutions, in their order, with their heads; groups' losses follow.
-_OF_SOLUTIONS = {
+_SOLUTION_HEADS = {
     "train_loss": "Objective",
     "feasibility": "Violation",
     "stationarity": "Stationarity",
@@ -206,10 +216,10 @@ _OF_SOLUTIONS = {
 
 
 def solutions(results: xr.Dataset) -> Table | None:
-    """Return where methods for a constrained problem end: how runs ended, and means over seeds; None for others."""
+    """Return the table of solutions of a constrained problem: ends of runs, and means over seeds; None for others."""
     if not statistics.is_constrained(results):
         return None
-    heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
+    heads = {name: head for name, head in _SOLUTION_HEADS.items() if name in results}
     heads |= {
         str(name): str(name).replace("_", " ")
         for name in results
@@ -221,63 +231,69 @@ def solutions(results: xr.Dataset) -> Table | None:
         values["test_error"] = 100 * values["test_error"]
     rows: list[list[str | Cell]] = []
     for place, label in enumerate(results["algorithm"].values):
-        n = {each: int(ends[each.word][place]) for each in (*SUCCESSFUL, *FAILED)}
-        ended = ", ".join(f"{n[each]} {each.words}" for each in n if n[each])
+        n = {outcome: int(ends[outcome.word][place]) for outcome in (*SUCCESSFUL, *FAILED)}
+        ended = ", ".join(f"{n[outcome]} {outcome.words}" for outcome in n if n[outcome])
         name = marked(str(label), results)
-        rows.append([name, ended, *(number(float(each[place])) for each in values.values())])
+        rows.append([name, ended, *(number(float(means[place])) for means in values.values())])
     return Table(["Method", "Ended", *heads.values()], heads.values(), rows)
 
 
 def errors(
-    results: xr.Dataset, how: statistics.Reduction, comparison: xr.Dataset | None = None
+    results: xr.Dataset, reduction: statistics.Reduction, comparison: xr.Dataset | None = None
 ) -> Table:
-    """Show the metric of each method: mean and spread at each budget.
+    """Return the table of each method's metric: mean and spread at each budget.
 
-    Final means are marked by where they stand in the comparison that the page opens with, if there is one.
+    Final means are marked with the verdicts of the comparison at the beginning of the page, if there is one.
     """
     percent = statistics.is_fraction(results)
-    values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
+    values = statistics.reduce(results, results.attrs["metric"], reduction) * (
+        100 if percent else 1
+    )
     counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
-    lost, started = (_plain(each) for each in counts)
-    # The lowest of all rounds is selected on the test set.
-    final = how == "final"
-    verdict = _plain(verdicts(results, comparison)) if final else np.full(lost.shape, "")
+    lost, started = (_plain_values(count) for count in counts)
+    # The lowest error of all rounds is selected on the test set, so that verdicts are on final errors alone.
+    final = reduction == "final"
+    verdict = _plain_values(verdicts(results, comparison)) if final else np.full(lost.shape, "")
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
-        gone = words().lost_of(lost[place], started[place]) if lost[place] else ""
-        cells[place] = cells[place]._replace(verdict=str(verdict[place]), lost=gone)
+        lost_text = words().lost_of(lost[place], started[place]) if lost[place] else ""
+        cells[place] = cells[place]._replace(verdict=str(verdict[place]), lost=lost_text)
     budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
     rows = [
-        [marked(str(label), results), *own]
-        for label, own in zip(results["algorithm"].values, cells, strict=True)
+        [marked(str(label), results), *cells_of_method]
+        for label, cells_of_method in zip(results["algorithm"].values, cells, strict=True)
     ]
     return Table(["Method", *budgets], budgets, rows)
 
 
-def _plain(values: xr.DataArray) -> Any:
-    """Values over methods and budgets, without labels: to look up thousands of cells by label takes seconds."""
+def _plain_values(values: xr.DataArray) -> Any:
+    """Return values over methods and budgets, without labels: to look up thousands of cells by label takes seconds."""
     return values.transpose("algorithm", "epsilon", ...).values
 
 
 def _cells(values: xr.DataArray, form: str) -> Any:
-    """Mean over seeds of each method and budget, with a band, each of a few seeds, or a note that all are the same."""
-    band, same = statistics.band(values), _plain(statistics.same_for_all_seeds(values))
-    mean, lower, upper, n = (_plain(band[name]) for name in ("mean", "lower", "upper", "n"))
-    seeds = _plain(values)
-    cells = np.empty(same.shape, object)
-    for place in np.ndindex(same.shape):
+    """Return cells with the mean over seeds of each method and budget, and its spread.
+
+    The spread is a band, the value of each seed if there are few, or a note that all seeds have the same value.
+    """
+    band = statistics.band(values)
+    is_constant = _plain_values(statistics.same_for_all_seeds(values))
+    mean, lower, upper, n = (_plain_values(band[name]) for name in ("mean", "lower", "upper", "n"))
+    seeds = _plain_values(values)
+    cells = np.empty(is_constant.shape, object)
+    for place in np.ndindex(is_constant.shape):
         text = number(mean[place], form)
-        if n[place] > 1 and not same[place]:
+        if n[place] > 1 and not is_constant[place]:
             few = values.sizes["seed"] <= statistics.FEW_SEEDS
-            shown = seeds[place] if few else (lower[place], upper[place])
-            texts = [number(each, form) for each in shown]
+            numbers = seeds[place] if few else (lower[place], upper[place])
+            texts = [number(value, form) for value in numbers]
             text += f" ({', '.join(texts)})" if few else f" [{'–'.join(texts)}]"
-        cells[place] = Cell(text, note="the same for all seeds" if same[place] else "")
+        cells[place] = Cell(text, note="the same for all seeds" if is_constant[place] else "")
     return cells
 
 
 def spread(results: xr.Dataset) -> Spread:
-    """Return over which seeds a mean in a table is, and what is shown beside it."""
+    """Return the seeds of a mean in a table, and the spread that is shown beside the mean."""
     n, ordered = results.sizes["seed"], statistics.seeds_by_analyses(results)
     return Spread(
         n,
@@ -289,12 +305,13 @@ def spread(results: xr.Dataset) -> Spread:
 
 
 def times(results: xr.Dataset) -> Table | None:
-    """Compare the computing times of methods and budgets: mean and spread, and the ratio to a budget's shortest."""
-    if "seconds" not in results or statistics.is_constrained(results):  # then solutions have them
+    """Return the table of computing times: mean and spread, and the ratio to a budget's shortest; None if not timed."""
+    # The table of solutions has the times for a problem with constraints.
+    if "seconds" not in results or statistics.is_constrained(results):
         return None
     values = statistics.final(results, "seconds")
     mean = values.mean("seed")
-    ratio, cells = _plain(mean / mean.min("algorithm")), _cells(values, ".3g")
+    ratio, cells = _plain_values(mean / mean.min("algorithm")), _cells(values, ".3g")
     rows: list[list[str | Cell]] = [
         [
             marked(str(label), results),
@@ -311,12 +328,18 @@ def times(results: xr.Dataset) -> Table | None:
 
 
 def privacy(results: xr.Dataset) -> Table | None:
-    """Show budgets after the last round, of methods and finite budgets that were run; None if there are none."""
-    others = [each for each in ACCOUNTANTS.values() if each.variable in results]
-    totals = ["epsilon_claimed", *(each.variable for each in others), "epsilon_total"]
-    found = xr.Dataset({name: statistics.final(results, name) for name in totals})
-    found["ran"] = (results["status"] >= 0).any("seed")
-    frame = found.to_dataframe(["algorithm", "epsilon"]).reset_index()
+    """Return the table of totals after the last round, at finite budgets that were run; None if there are none."""
+    accountants = [
+        accountant for accountant in ACCOUNTANTS.values() if accountant.variable in results
+    ]
+    totals = [
+        "epsilon_claimed",
+        *(accountant.variable for accountant in accountants),
+        "epsilon_total",
+    ]
+    totals_of_methods = xr.Dataset({name: statistics.final(results, name) for name in totals})
+    totals_of_methods["ran"] = (results["status"] >= 0).any("seed")
+    frame = totals_of_methods.to_dataframe(["algorithm", "epsilon"]).reset_index()
     frame = frame[frame["ran"] & np.isfinite(frame["epsilon"])]
     if frame.empty:
         return None
@@ -331,7 +354,7 @@ def privacy(results: xr.Dataset) -> Table | None:
         budget(results),
         "δ",
         "ε times rounds",
-        *(each.column for each in others),
+        *(accountant.column for accountant in accountants),
         "ε guaranteed",
     ]
     rows = [list(row) for row in zip(*columns, strict=True)]
@@ -339,18 +362,18 @@ def privacy(results: xr.Dataset) -> Table | None:
 
 
 def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table | None:
-    """Return what attacks found for each method and budget in the experiment's order; None if nothing was attacked."""
+    """Return the table of audits of each method and budget, in the experiment's order; None if nothing was attacked."""
     labels = [method.label for method in experiment.algorithms]
     rows: list[list[str | Cell]] = []
-    for run, found in sorted(
-        audits, key=lambda each: (labels.index(each[0].label), each[0].spec.stated_budget)
+    for run, audit in sorted(
+        audits, key=lambda pair: (labels.index(pair[0].label), pair[0].spec.stated_budget)
     ):
-        epsilons = found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower
-        sentences = dict.fromkeys(each.sentence for each in found.failures)
-        told = [(epsilons, " ".join([found.summary, *sentences]))]
-        if one := found.one_run:
-            numbers = None, one.epsilon_ledger, one.epsilon_lower
-            told.append((numbers, words().one_run(one)))
+        epsilons = audit.epsilon_claimed, audit.epsilon_ledger, audit.epsilon_lower
+        sentences = dict.fromkeys(failure.sentence for failure in audit.failures)
+        entries = [(epsilons, " ".join([audit.summary, *sentences]))]
+        if one_run := audit.one_run:
+            numbers = None, one_run.epsilon_ledger, one_run.epsilon_lower
+            entries.append((numbers, words().one_run(one_run)))
         rows += [
             [
                 run.label,
@@ -359,55 +382,54 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
                 guarantees.guarantee(run.spec).kind,
                 text,
             ]
-            for values, text in told
+            for values, text in entries
         ]
     heads = ["ε", "ε claimed", "ε composed", "ε at least"]
     return Table(["Method", *heads, "Guarantee", "Found"], heads, rows) if rows else None
 
 
 def differences(rows: Iterable[list[str]]) -> Table:
-    """Make a table of a contrast of two files, see `admmbench.report.differences.rows`."""
+    """Return the table of a contrast of two files, see `admmbench.report.differences.rows`."""
     return Table(HEADS, HEADS[2:-1], [[*row] for row in rows])
 
 
 def protected(results: xr.Dataset) -> list[Protected]:
-    """Return what totals are about, and where their delta is too large for that; nothing if no total is finite."""
+    """Return the units that totals protect, and units for which delta is too large; empty if no total is finite."""
     if not privacy(results):
         return []
-    about = [str(unit) for unit in results["unit"].values if unit != "none"]
-    rows = [Protected(unit) for unit in dict.fromkeys(about)]
+    units = [str(unit) for unit in results["unit"].values if unit != "none"]
+    rows = [Protected(unit) for unit in dict.fromkeys(units)]
     numbers = {"record": int(results.attrs["n_train"]), "agent": int(results["agents"].min())}
     for unit, n in numbers.items():
-        largest = float(
-            results["delta"].where(results["unit"] == unit).max()
-        )  # NaN where none is about it
+        # NaN where no method protects the unit
+        largest = float(results["delta"].where(results["unit"] == unit).max())
         if largest * n > 1:
             rows.append(Protected(unit, largest, n))
     return rows
 
 
 def budgets(results: xr.Dataset) -> Budgets | None:
-    """Return what budgets do and do not promise, of the methods that were run with a finite one; None if none was."""
+    """Return the meaning of the budgets of methods that were run with a finite one; None if there are none."""
     finite = (results["status"] >= 0).any("seed") & np.isfinite(results["epsilon"])
     results = results.isel(algorithm=finite.any("epsilon").values)
     if not results.sizes["algorithm"]:
         return None
     noisy = results.isel(algorithm=results["notion"].values != "none")
-    whole = statistics.of_whole_runs(results)
+    whole_runs = statistics.of_whole_runs(results)
     gaussian = noisy.isel(algorithm=noisy["notion"].values == "approximate")
     large = ((noisy["epsilon"] > 1) & (noisy["epsilon"] < math.inf)).values
     return Budgets(
-        whole,
+        whole_runs,
         str(results.attrs["sensitivity"]),
         _labels_by(noisy["guarantee"].values, noisy),
         _labels_by(zip(noisy["relation"].values, noisy["unit"].values, strict=True), noisy),
         _labels_by(noisy["notion"].values, noisy),
-        not whole and bool((gaussian.isel(epsilon=large)["status"] >= 0).any()),
+        not whole_runs and bool((gaussian.isel(epsilon=large)["status"] >= 0).any()),
     )
 
 
 def caveats(results: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Return the caveats of the methods by key, each once, with their values."""
+    """Return the caveats of all methods by key, with their values."""
     keys: dict[str, dict[str, Any]] = {}
     for text in results["caveats"].values:
         keys |= json.loads(str(text))
@@ -415,5 +437,5 @@ def caveats(results: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 
 def _labels_by(facts: Iterable[Any], results: xr.Dataset) -> dict[Any, list[str]]:
-    """Labels of the methods that share a fact, by its value."""
+    """Return the labels of the methods that share a fact, by its value."""
     return collected(zip(facts, results["algorithm"].values.tolist(), strict=True))

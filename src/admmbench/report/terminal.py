@@ -16,12 +16,12 @@ from admmbench.results import reference, statistics
 
 
 def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
-    """Yield what was run, how it ended, who leads, and what it spent.
+    """Yield the conditions of an experiment, its errors or solutions, the leading methods, and the privacy loss.
 
     Parameters
     ----------
     results
-        As a ``results.nc`` holds them.
+        Results of an experiment, as its ``results.nc`` holds them.
 
     Yields
     ------
@@ -36,18 +36,18 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
         yield as_rich("Solutions: means over seeds", solutions)
     else:
         spread = words().spread(tables.spread(results))
-        for title, how in tables.error_tables(results).items():
-            yield as_rich(f"{title}: mean {spread}", tables.errors(results, how))
+        for title, reduction in tables.error_tables(results).items():
+            yield as_rich(f"{title}: mean {spread}", tables.errors(results, reduction))
     if statistics.of_whole_runs(results):
         yield "Budgets are totals of whole runs: the report says who wins at equal privacy."
-    yield from (escape(words().lead(each)) for each in leaders.content([results], {}))
+    yield from (escape(words().lead(lead)) for lead in leaders.content([results], {}))
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
-    yield from (escape(words().protects(each)) for each in tables.protected(results))
+    yield from (escape(words().protects(protected)) for protected in tables.protected(results))
 
 
 def facts(results: xr.Dataset) -> dict[str, Any]:
-    """Return the attributes of the results, and of each method at each budget how its runs ended."""
+    """Return the attributes of the results, and the final metric and totals of each method at each budget."""
     started = (results["status"] >= 0).any("seed")
     rows = statistics.band(statistics.final(results, results.attrs["metric"]))
     rows["lost"] = results["status"].isin(FAILED).sum("seed")
@@ -60,21 +60,21 @@ def facts(results: xr.Dataset) -> dict[str, Any]:
 
 
 def as_rich(title: str, table: tables.Table) -> rich.table.Table:
-    """Lay a table of the report out for a terminal."""
-    shown = rich.table.Table(title=escape(title))
+    """Return a table of the report for a terminal."""
+    rich_table = rich.table.Table(title=escape(title))
     for head in table.heads:
-        shown.add_column(
+        rich_table.add_column(
             escape(head),
             justify="right" if head in table.numbers else "left",
             overflow="fold",  # a narrow terminal breaks words, and drops none of their letters
         )
     for row in table.rows:
-        shown.add_row(*map(_marked, row))
-    return shown
+        rich_table.add_row(*map(_marked, row))
+    return rich_table
 
 
 def _marked(cell: str | tables.Cell) -> str:
-    """Text of a cell, in bold if it is the lowest."""
+    """Return the text of a cell, with the winner in bold."""
     if isinstance(cell, str):
         return escape(cell)
     text = escape(cell.text)

@@ -1,1 +1,1 @@
-"""What a run is: its settings, what follows from them, and what is refused."""
+"""Specification of a run: its settings, the facts that follow from them, and rules that refuse settings."""

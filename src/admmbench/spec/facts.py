@@ -1,4 +1,4 @@
-"""What follows from the settings of a run, without a look at any record."""
+"""Facts that follow from the settings of a run, without a look at any record."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from admmbench.validation import Epsilon, configured, messages
 
 
 class MethodError(ValueError):
-    """The method is at fault, or a parameter of it."""
+    """Fault of the method, or of a parameter of the method."""
 
 
 @contextlib.contextmanager
-def about_the_method(where: str = "") -> Iterator[None]:
-    """Make errors those of the method, with a key before their text."""
+def method_errors(key: str = "") -> Iterator[None]:
+    """Turn errors into errors of the method, with a key before their text."""
     try:
         yield
     except MethodError:
         raise
     except ValueError as error:
-        raise MethodError(f"{where}{error}") from None
+        raise MethodError(f"{key}{error}") from None
 
 
-def _plain(value: Any) -> Any:
-    """Value of NumPy in Python's types; anything else as text, which no partition takes."""
+def _python_value(value: Any) -> Any:
+    """Return a NumPy value in Python's types; any other value as text, which no partition accepts."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
 
 
 @functools.cache
 def _partition(agents: str) -> partition.Partition:
-    """Partition that is stated as JSON: plans ask for the same ones thousands of times."""
+    """Return the partition that is stated as JSON; cached, as plans ask for the same ones thousands of times."""
     return partition.as_partition(json.loads(agents))
 
 
 class PrivacyOfRun(PrivacySettings):
-    """What the total of a run is about, and the total, where noise is solved for."""
+    """Settings of privacy of a run, and the total, where noise is solved for."""
 
     total: Epsilon | None = None
     """Budget of the whole run, instead of epsilon."""
 
 
 class Facts(Settings):
-    """The settings of a run, and what follows from them."""
+    """Settings of a run, and the facts that follow from them."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -72,13 +72,15 @@ class Facts(Settings):
     @property
     def names(self) -> list[str]:
         """Return the names or paths of the method, and of a loss that is asked for."""
-        stated = self.problem.get("loss") if isinstance(self.problem, Mapping) else self.problem
-        loss = stated.get("name") if isinstance(stated, Mapping) else stated
+        loss_settings = (
+            self.problem.get("loss") if isinstance(self.problem, Mapping) else self.problem
+        )
+        loss = loss_settings.get("name") if isinstance(loss_settings, Mapping) else loss_settings
         return [self.algorithm, *([loss] if isinstance(loss, str) else [])]
 
     @property
     def definitions(self) -> str:
-        """Name method, data set and loss by their content."""
+        """Return the identity of method, data set and loss, by their content."""
         data = datasets.find_module(str(datasets.normalize(self.dataset)["name"]))
         modules = algorithms.find_module(self.algorithm), data, sys.modules[self.as_problem.module]
         method, records, loss = map(plugins.identity, modules)
@@ -94,15 +96,15 @@ class Facts(Settings):
     @cached_property
     def definition(self) -> type[Algorithm[Any, Any]]:
         """Return the class of the method."""
-        with about_the_method():
+        with method_errors():
             return algorithms.resolve(self.algorithm)
 
     @cached_property
     def method(self) -> Algorithm[Any, Any]:
         """Return the method with its parameters."""
-        given, own = {**self.params, "variant": self.variant}, f"algorithm {self.algorithm}"
-        with about_the_method():
-            return configured(self.definition, given, "params", own)
+        params, title = {**self.params, "variant": self.variant}, f"algorithm {self.algorithm}"
+        with method_errors():
+            return configured(self.definition, params, "params", title)
 
     @property
     def scheme(self) -> partition.Partition:
@@ -110,7 +112,7 @@ class Facts(Settings):
         if self.agents is None:
             return partition.usual(self.info)
         try:
-            return _partition(json.dumps(self.agents, default=_plain))
+            return _partition(json.dumps(self.agents, default=_python_value))
         except ValidationError as error:
             raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
 
@@ -126,13 +128,13 @@ class Facts(Settings):
 
     @cached_property
     def as_problem(self) -> problems.AnyProblem:
-        """Return the problem with its parameters; the partition says what is shared out."""
-        stated = self.problem or self.info.default_problem
-        return problems.as_problem(stated, self.scheme.sharing).completed(self.info)
+        """Return the problem with its parameters; the partition decides whether rows or columns are shared."""
+        problem = self.problem or self.info.default_problem
+        return problems.as_problem(problem, self.scheme.sharing).completed(self.info)
 
     @property
     def release(self) -> Release | None:
-        """Return what the method releases, with the law that is asked for."""
+        """Return the release of the method with the stated law of the noise; None if nothing noisy is released."""
         release = self.method.release
         return release and release.under(self.privacy.noise)
 
@@ -144,7 +146,7 @@ class Facts(Settings):
 
     @property
     def sampling(self) -> float:
-        """Return the probability that what a total protects takes part in a round."""
+        """Return the probability that the unit of privacy takes part in a round."""
         return self.method.sampling * self.participation
 
     @property
@@ -154,19 +156,19 @@ class Facts(Settings):
 
     @property
     def private(self) -> bool:
-        """Whether noise is added at all."""
+        """Return whether the budget is finite, so that noise is added."""
         return math.isfinite(self.stated_budget)
 
     @property
     def neighbours(self) -> Neighbours:
-        """Return how neighbouring data sets differ."""
+        """Return the relation and the unit in which neighbouring data sets differ."""
         if self.release is None:
             return Neighbours()
         return self.release.neighbours(self.privacy.relation, self.privacy.unit)
 
     @property
     def delta_warning(self) -> str:
-        """Return why totals at this delta say little; empty if it is small enough, or totals are not of records."""
+        """Return why totals at this delta say little; empty if delta is small, or totals protect no record or agent."""
         if not self.private:
             return ""
         match self.neighbours.unit:
@@ -179,7 +181,7 @@ class Facts(Settings):
     @property
     def composed_by(self) -> list[Accountant]:
         """Return the accountants whose totals the trace holds."""
-        usual = [each.name for each in ACCOUNTANTS.values() if each.usual]
+        usual = [accountant.name for accountant in ACCOUNTANTS.values() if accountant.usual]
         return [ACCOUNTANTS[name] for name in self.accountants or usual]
 
     def at(self, budget: float) -> Self:
@@ -191,9 +193,9 @@ class Facts(Settings):
 
     @property
     def computed(self) -> Self:
-        """Return the run that is computed: of the first seed, if nothing is drawn and so all seeds have its values.
+        """Return the run that is computed: of the first seed alone if nothing is drawn, so that all seeds agree.
 
-        A method with noise may add some whatever the budget is.
+        A run of a method with a release keeps all seeds, as the method may add noise even at an infinite budget.
         """
         method = self.method
         drawn = self.scheme.shuffled or self.info.drawn or method.draws or self.sampling < 1
@@ -203,7 +205,10 @@ class Facts(Settings):
 
     @property
     def parts(self) -> list[Self]:
-        """Return what is computed together: all seeds, or each alone if they give agents other numbers of records."""
+        """Return the runs that are computed one by one: all seeds together, or a run for each seed.
+
+        Seeds are apart if they give agents different numbers of records.
+        """
         if not self.scheme.uneven:
             return [self]
         return [self.model_copy(update={"seeds": (seed,)}) for seed in self.seeds]

@@ -1,6 +1,6 @@
-"""The settings of a run, each stated once: what it may be, its default, and what it means.
+"""Settings of a run, each stated once: its type, its default, and its meaning.
 
-An experiment has the same settings, see `admmbench.study.experiment`, and so have its methods, as far as they differ.
+An experiment has the same settings, see `admmbench.study.experiment`; its methods have those in which they differ.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from admmbench.validation import (
 )
 
 SEEDS = 10
-"""How many seeds there are if nobody says: as many as in the papers."""
+"""Number of seeds by default, as in the papers."""
 MOST_SEEDS = 10_000
-"""How many seeds there may be."""
+"""Largest number of seeds."""
 
 
 def _seeds(value: Any) -> tuple[Any, ...]:
     """Read seeds from their number, a list or a range, or text such as ``0-9``."""
     if isinstance(value, str):
-        found = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", value)
-        if not found:
+        match = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", value)
+        if not match:
             raise ValueError(f"expected text such as 0-9, got {value!r}")
-        first, last = map(int, found.groups())
+        first, last = map(int, match.groups())
         if first > last:
             raise ValueError(f"expected first <= last, got {value!r}")
         value = range(first, last + 1)
@@ -57,7 +57,7 @@ def _seeds(value: Any) -> tuple[Any, ...]:
         raise ValueError(
             f"expected a number of seeds, a list of them, or text such as 0-9, got {value!r}"
         )
-    # No more are spelt out than a computer can.
+    # An iterable may be endless, so no more seeds are taken than are allowed.
     seeds = tuple(itertools.islice(value, MOST_SEEDS + 1))
     if len(seeds) > MOST_SEEDS:
         raise ValueError(f"expected at most {MOST_SEEDS:,} seeds")
@@ -73,7 +73,7 @@ def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Name each once and in one order, so that equal selections are equal runs; rdp is always among them."""
+    """Return distinct names in one order, so that equal selections are equal runs; rdp is always among them."""
     if names is None:
         return None
     for name in names:
@@ -82,13 +82,19 @@ def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(name for name in ACCOUNTANTS if name in ("rdp", *names))
 
 
-def default_evaluate_every(given: Mapping[str, Any]) -> int:
-    """Return the rounds between two evaluations if nobody says how many."""
-    return min(10, int(given["rounds"])) if "rounds" in given else 10
+def default_evaluate_every(settings: Mapping[str, Any]) -> int:
+    """Return the default number of rounds between two evaluations."""
+    return min(10, int(settings["rounds"])) if "rounds" in settings else 10
 
 
 def delta_of_privacy(values: Any) -> Any:
-    """Take ``privacy.delta`` for ``delta``: it may be written beside the total, where it belongs as well."""
+    """Return settings with ``privacy.delta`` moved to ``delta``: users may write it beside the total.
+
+    Raises
+    ------
+    ValueError
+        If both are stated.
+    """
     privacy = values.get("privacy") if isinstance(values, Mapping) else None
     if not isinstance(privacy, Mapping) or "delta" not in privacy:
         return values
@@ -113,12 +119,12 @@ Law = Literal["published", "laplace", "gaussian"]
 
 
 def _delta_in_schema(schema: dict[str, Any]) -> None:
-    """Let ``delta`` stand among the settings of privacy in a JSON schema, see `delta_of_privacy`."""
+    """Allow ``delta`` among the settings of privacy in a JSON schema, see `delta_of_privacy`."""
     schema["properties"]["delta"] = TypeAdapter(Delta | list[Delta]).json_schema()
 
 
 class PrivacySettings(Strict):
-    """What totals are about, and the law of the noise."""
+    """Settings of privacy: neighbours, threat model and composition scope of totals, and the law of the noise."""
 
     model_config = ConfigDict(json_schema_extra=_delta_in_schema)
 
@@ -142,7 +148,7 @@ class PrivacySettings(Strict):
 
 
 class Settings(Strict):
-    """The settings that runs, experiments and the methods of an experiment have in common."""
+    """Settings that runs, experiments and the methods of an experiment have in common."""
 
     params: dict[str, Any] = {}
     """Parameters of the method."""

@@ -1,4 +1,4 @@
-"""What a run spends, and what its total is worth: the budget of a release, the ledger, the guarantee."""
+"""Privacy of a run: the budget of a release, the ledger of all releases, and the guarantee of the total."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ def budget(run: Facts, problem: BoundProblem[Any]) -> Privacy:
     Parameters
     ----------
     run
-        What is run.
+        Settings of the run.
     problem
-        The bound problem, for numbers of records and bounds on them.
+        The bound problem, for numbers of records and bounds on records.
     """
     summed = 0
     if run.privacy.trust == "secure_sum":
         assert isinstance(problem, BoundRows)
         summed = problem.holders
     neighbours = run.privacy.relation, run.privacy.unit, run.participation
-    known = run.delta, run.sensitivity, *neighbours, summed, run.privacy.cohort or 0
+    settings = run.delta, run.sensitivity, *neighbours, summed, run.privacy.cohort or 0
     total = run.privacy.total
     if total is None:
-        return Privacy(run.epsilon, *known)
+        return Privacy(run.epsilon, *settings)
 
     def spend(epsilon: float) -> Ledger:
-        return ledger(run, problem, Privacy(epsilon, *known))
+        return ledger(run, problem, Privacy(epsilon, *settings))
 
-    return Privacy(calibrate(spend, total, run.delta, partial(covered, run)), *known)
+    return Privacy(calibrate(spend, total, run.delta, partial(covered, run)), *settings)
 
 
 def covered(run: Facts, ledger: Ledger, delta: float) -> float:
-    """Return what ``privacy.total`` is of: the total of these releases, perhaps with a search of runs like it."""
+    """Return the total ε of the stated composition scope: of the ledger, perhaps with a search of equal runs."""
     return covering(ledger, delta, run.privacy.covers, run.privacy.trials or 0)
 
 
 def ledger(run: Facts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
-    """List all that the agent who pays most is going to release, without a look at any record."""
+    """Return the ledger of the agent with the largest privacy loss, without a look at any record."""
     ledger, method, release = Ledger(), run.method, run.release
     if release is None:
         return ledger
@@ -61,45 +61,48 @@ def ledger(run: Facts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
 
 
 def guarantee(run: Facts) -> Guarantee:
-    """Return what the total of a run is worth."""
-    found = guarantee_with_noise(run)
-    if found.kind != "none" and not run.private:
+    """Return the guarantee of a run's total; none at an infinite budget."""
+    worth = guarantee_with_noise(run)
+    if worth.kind != "none" and not run.private:
         return Guarantee("none", "an infinite budget adds no noise", ("no_noise",))
-    return found
+    return worth
 
 
 def guarantee_with_noise(run: Facts) -> Guarantee:
-    """Return what totals are worth at a finite budget; what comes from outside has no proof here."""
-    found = run.method.guarantee(run.sensitivity)
-    foreign = not type(run.method).__module__.startswith("admmbench.")
-    if found.kind != "none" and foreign and (beside := _beside_ledger(run)):
+    """Return the guarantee of totals at a finite budget; what plug-ins claim becomes a condition."""
+    worth = run.method.guarantee(run.sensitivity)
+    is_plugin = not type(run.method).__module__.startswith("admmbench.")
+    if worth.kind != "none" and is_plugin and (unproved_noise := _unproved_noise(run)):
         return Guarantee(
             "none",
-            f"the method is a plug-in that {beside}, and no attack can follow it; the total is what the plug-in states",
+            f"the method is a plug-in that {unproved_noise}, and no attack can follow it; "
+            "the total is what the plug-in states",
             ("noise_of_plugin",),
         )
-    stated = {}
-    if foreign or not run.as_problem.module.startswith("admmbench."):
-        stated["sensitivities_of_plugin"] = "what a plug-in states of its sensitivities is true"
+    conditions_by_key = {}
+    if is_plugin or not run.as_problem.module.startswith("admmbench."):
+        conditions_by_key["sensitivities_of_plugin"] = (
+            "what a plug-in states of its sensitivities is true"
+        )
     if all(map(math.isfinite, run.info.domain)) and not datasets.is_built_in(run.dataset):
-        stated["stated_domain"] = (
+        conditions_by_key["stated_domain"] = (
             "every admissible record is in the domain that the author of the data set states"
         )
     if run.info.presumed:
-        stated["public_preparation"] = run.info.presumed
+        conditions_by_key["public_preparation"] = run.info.presumed
     if run.participation < 1 and run.release is not None:
-        many = "" if run.privacy.cohort else ", nor how many do"
-        stated["secret_participation"] = (
-            f"nobody but an agent learns in which rounds it takes part{many}"
+        unknown_count = "" if run.privacy.cohort else ", nor how many do"
+        conditions_by_key["secret_participation"] = (
+            f"nobody but an agent learns in which rounds it takes part{unknown_count}"
         )
-    if found.kind == "proved" and stated:
-        conditions = f"if {' and '.join(stated.values())}; {found.conditions}"
-        return Guarantee("conditional", conditions, tuple(stated))
-    return found
+    if worth.kind == "proved" and conditions_by_key:
+        conditions = f"if {' and '.join(conditions_by_key.values())}; {worth.conditions}"
+        return Guarantee("conditional", conditions, tuple(conditions_by_key))
+    return worth
 
 
-def _beside_ledger(run: Facts) -> str:
-    """How the method adds noise that the ledger knows only as the method states it; empty if it does not."""
+def _unproved_noise(run: Facts) -> str:
+    """Return how the method adds noise that the ledger cannot check; empty if the ledger knows the noise."""
     release = run.method.release
     if release is None:
         return ""
@@ -111,8 +114,8 @@ def _beside_ledger(run: Facts) -> str:
 
 
 def caveats(run: Facts) -> dict[str, dict[str, Any]]:
-    """Return what readers of results should know: what the method says, and what a total covers, with values."""
-    keys: dict[str, dict[str, Any]] = {each: {} for each in run.method.caveats}
+    """Return the caveats for readers of results: the method's keys, and a search that the total covers, with values."""
+    keys: dict[str, dict[str, Any]] = {key: {} for key in run.method.caveats}
     if run.privacy.covers != "run":
         keys["covered_search"] = {"covers": run.privacy.covers, "trials": run.privacy.trials}
     return keys

@@ -1,4 +1,4 @@
-"""What is refused, as a list of rules: when, why, and what to do instead."""
+"""Rules that refuse settings: when, why, and what to state instead."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Rule(Generic[T]):
-    """A reason to refuse what somebody stated.
+    """Condition that settings must satisfy, with the message of a refusal.
 
     Attributes
     ----------
     name
-        What must hold, for tests and readers.
+        The condition, for tests and readers.
     when
-        Refuses by returning what is wrong, or true.
+        Function of the settings that refuses by returning what is wrong, or true.
     message
-        Key, value and reason: ``{0}`` stands for what was stated, ``{1}`` for what is wrong.
+        Key, value and reason: ``{0}`` stands for the settings, ``{1}`` for what is wrong.
     fix
-        What to write instead.
-    of_method
+        Settings to state instead.
+    blames_method
         Whether the method is at fault.
     """
 
@@ -39,19 +39,19 @@ class Rule(Generic[T]):
     when: Callable[[T], object]
     message: str
     fix: str
-    of_method: bool = False
+    blames_method: bool = False
 
 
-def refuse(stated: S, rules: Iterable[Rule[S]]) -> None:
-    """Raise ValueError for the first rule that refuses what was stated, or `MethodError` if the method is at fault."""
+def refuse(settings: S, rules: Iterable[Rule[S]]) -> None:
+    """Raise ValueError for the first rule that refuses the settings, or `MethodError` if the method is at fault."""
     for rule in rules:
-        if wrong := rule.when(stated):
-            error = MethodError if rule.of_method else ValueError
-            raise error(f"{rule.message.format(stated, wrong)}; {rule.fix}")
+        if wrong := rule.when(settings):
+            error = MethodError if rule.blames_method else ValueError
+            raise error(f"{rule.message.format(settings, wrong)}; {rule.fix}")
 
 
-def _lacking(run: Facts) -> str:
-    """The first package of the method that is not installed: a run is as old as the packages that compute it."""
+def _missing_package(run: Facts) -> str:
+    """Return the first package of the method that is not installed."""
     for name in run.method.resources.packages:
         try:
             importlib.metadata.version(name)
@@ -60,40 +60,40 @@ def _lacking(run: Facts) -> str:
     return ""
 
 
-def _by_chance(run: Facts) -> str:
-    """Key and value of what decides who takes part in a round, if chance does."""
+def _random_participation(run: Facts) -> str:
+    """Return the key and the value of random participation in rounds; empty if all agents take part."""
     if run.privacy.cohort:
         return f"privacy.cohort: {run.privacy.cohort}"
     part = run.privacy.participation
     return f"privacy.participation: {part:g}" if part < 1 else ""
 
 
-def _whole_agents(run: Facts) -> bool:
+def _protects_agents(run: Facts) -> bool:
     return run.privacy.unit == "agent" and run.release is not None
 
 
-def _by_records(run: Facts) -> bool:
+def _averages_records(run: Facts) -> bool:
     return isinstance(run.as_problem, Rows) and run.as_problem.average == "records"
 
 
-def _summed(run: Facts) -> bool:
+def _sums_securely(run: Facts) -> bool:
     return run.privacy.trust == "secure_sum" and run.release is not None
 
 
-def _not_normal_rows(run: Facts) -> bool:
+def _sum_unproved(run: Facts) -> bool:
     release = run.release
     return release is not None and (run.as_problem.sharing != "rows" or release.law != "gaussian")
 
 
-def _worthless(run: Facts) -> str:
-    """Why a finite total that is asked for is guaranteed by nothing; empty if it is not so."""
+def _missing_guarantee(run: Facts) -> str:
+    """Return why a stated finite total has no guarantee; empty if it has one, or no finite total is stated."""
     if math.isinf(run.privacy.total or math.inf):
         return ""
-    found = guarantee_with_noise(run)
-    return found.conditions if found.kind == "none" else ""
+    guarantee = guarantee_with_noise(run)
+    return guarantee.conditions if guarantee.kind == "none" else ""
 
 
-OF_SETTINGS: list[Rule[Facts]] = [
+SETTING_RULES: list[Rule[Facts]] = [
     Rule(
         "evaluations within the rounds",
         lambda run: run.evaluate_every > run.rounds,
@@ -105,14 +105,14 @@ OF_SETTINGS: list[Rule[Facts]] = [
         lambda run: run.variant not in run.definition.variants,
         "variant: {0.algorithm} has no authors' code to follow",
         "leave variant out, or set variant: paper",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "variant beside params",
         lambda run: "variant" in run.params,
         "params.variant: variant is no parameter",
         "write it beside params",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "trials where a search is covered",
@@ -134,36 +134,36 @@ OF_SETTINGS: list[Rule[Facts]] = [
         "give one of them",
     ),
 ]
-"""What is refused for the settings alone."""
+"""Rules on the settings alone."""
 
-OF_SHARING: list[Rule[Facts]] = [
+SHARING_RULES: list[Rule[Facts]] = [
     Rule(
         "a set that the method keeps to",
         lambda run: getattr(run.as_problem, "feasible", None) and not run.method.keeps_feasible,
         "problem.feasible: {0.algorithm} does not keep its models in a set",
         "leave feasible out, or use a method of consensus ADMM, such as objp",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "data that the method takes",
         lambda run: not run.method.sharing,
         "algorithm: {0.algorithm} states no sharing, so that it suits no data",
         'state sharing in its class, such as ("rows",)',
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "constraints that the method takes",
         lambda run: "constrained" == run.as_problem.sharing not in run.method.sharing,
         "algorithm: {0.algorithm} minimises without constraints, the problem has some",
         "prox_al takes them",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "constraints that the method needs",
         lambda run: run.method.sharing == ("constrained",) != (run.as_problem.sharing,),
         "algorithm: {0.algorithm} takes problems that state an objective or constraints",
         "state them, or use a data set such as synthetic_qp",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "shared rows or columns that the method takes",
@@ -172,19 +172,19 @@ OF_SHARING: list[Rule[Facts]] = [
         ),
         "algorithm: {0.algorithm} works on shared {1}, the partition gives agents {0.as_problem.sharing}",
         "use another method, or state agents otherwise",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "packages of the method",
-        _lacking,
+        _missing_package,
         "algorithm: {0.algorithm} needs the package {1!r}: pip install {1}",
         "then start again",
-        of_method=True,
+        blames_method=True,
     ),
 ]
-"""What is refused as problem, partition and method do not suit each other."""
+"""Rules on problem, partition and method, which must suit each other."""
 
-OF_PRIVACY: list[Rule[Facts]] = [
+PRIVACY_RULES: list[Rule[Facts]] = [
     Rule(
         "one round of methods that need no more",
         lambda run: run.method.one_shot and run.rounds > 1,
@@ -207,13 +207,13 @@ OF_PRIVACY: list[Rule[Facts]] = [
     ),
     Rule(
         "agents by chance in a secure sum",
-        lambda run: run.privacy.trust != "secure_sum" and _by_chance(run),
+        lambda run: run.privacy.trust != "secure_sum" and _random_participation(run),
         "{1} needs trust: secure_sum, as a server that sees messages sees who takes part",
         "set it, or let all agents take part",
     ),
     Rule(
         "agents by chance as the unit of privacy",
-        lambda run: run.privacy.unit != "agent" and _by_chance(run),
+        lambda run: run.privacy.unit != "agent" and _random_participation(run),
         "{1} needs unit: agent, as all records of an agent take part together, so that whether they do tells more than "
         "one record",
         "set it, or let all agents take part",
@@ -243,63 +243,63 @@ OF_PRIVACY: list[Rule[Facts]] = [
         "privacy.cohort: {0.privacy.cohort} does not suit {0.algorithm}: what its agents keep depends on who took part "
         "before, and all of them depend on one agent then, so that nothing is proved",
         "use participation, or dp_fedavg",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "whole agents behind bounded messages",
-        lambda run: _whole_agents(run) and run.method.privacy_facts.record_alone,
+        lambda run: _protects_agents(run) and run.method.privacy_facts.record_alone,
         "privacy.unit: agent does not suit {0.algorithm}: {1}",
         "use unit: record, or a method whose messages are bounded, such as dp_fedavg",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "whole agents of equal weight",
-        lambda run: _whole_agents(run) and _by_records(run),
+        lambda run: _protects_agents(run) and _averages_records(run),
         "privacy.unit: agent does not go with problem.average: records, as the weights of agents would tell how many "
         "records each has",
         "set problem.average: agents",
     ),
     Rule(
         "whole agents without samples",
-        lambda run: _whole_agents(run) and run.method.sampling < 1,
+        lambda run: _protects_agents(run) and run.method.sampling < 1,
         "privacy.unit: agent does not go with params.sampling {0.method.sampling:g}: a sample of its records hides no "
         "agent",
         "set sampling: 1",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "a secure sum of what all agents know",
-        lambda run: _summed(run) and not run.method.privacy_facts.sums_only,
+        lambda run: _sums_securely(run) and not run.method.privacy_facts.sums_only,
         "privacy.trust: secure_sum does not suit {0.algorithm}: its agents compute at models of their own, which "
         "depend on their own noise, so that the noise of others adds nothing that is proved",
         "use trust: agents, or dpsgd",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "a secure sum of normal noise",
-        lambda run: _summed(run) and _not_normal_rows(run),
+        lambda run: _sums_securely(run) and _sum_unproved(run),
         "privacy.trust: secure_sum does not suit {0.algorithm}: only normal noise on shared rows adds up",
         "use trust: agents",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "a secure sum with one scale of noise",
-        lambda run: _summed(run) and run.sensitivity != "global",
+        lambda run: _sums_securely(run) and run.sensitivity != "global",
         "privacy.trust: secure_sum needs sensitivity: global, as agents scale their noise alike",
         "set it, or use trust: agents",
     ),
     Rule(
         "a total of what has noise",
-        lambda run: run.method.release is None and _worthless(run),
+        lambda run: run.method.release is None and _missing_guarantee(run),
         "privacy.total: {0.algorithm} sends everything without noise, so only .inf is possible",
         "set it, or use a method with noise",
-        of_method=True,
+        blames_method=True,
     ),
     Rule(
         "a total of the worst case",
         lambda run: (
             run.sensitivity == "local"
-            and _worthless(run)
+            and _missing_guarantee(run)
             and run.method.guarantee("global").kind != "none"
         ),
         "privacy.total: needs sensitivity: global, as nothing is guaranteed with local sensitivity",
@@ -307,10 +307,10 @@ OF_PRIVACY: list[Rule[Facts]] = [
     ),
     Rule(
         "a total with a guarantee",
-        _worthless,
+        _missing_guarantee,
         "privacy.total: {0.algorithm} guarantees nothing: {1}",
         "state epsilon, or use another method",
-        of_method=True,
+        blames_method=True,
     ),
 ]
-"""What is refused for rounds, noise and totals of a method that is known."""
+"""Rules on rounds, noise and totals of a method that is known."""

@@ -1,4 +1,4 @@
-"""A run: the arguments of `simulate`, checked and complete."""
+"""Runs: the arguments of `simulate`, checked and complete."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from admmbench import algorithms, datasets, plugins
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
-from admmbench.spec.facts import Facts, about_the_method
-from admmbench.spec.rules import OF_PRIVACY, OF_SETTINGS, OF_SHARING, refuse
+from admmbench.spec.facts import Facts, method_errors
+from admmbench.spec.rules import PRIVACY_RULES, SETTING_RULES, SHARING_RULES, refuse
 from admmbench.validation import adapter
 
 
 class RunSpec(Facts):
-    """A run, specified by the arguments of `admmbench.simulate` that decide the numbers; see there."""
+    """Run, specified by the arguments of `admmbench.simulate` that decide its numbers."""
 
     @model_validator(mode="before")
     @classmethod
-    def _own_name(cls, values: Any) -> Any:
-        """Take another name of a method for what it stands for, so that its runs are shared."""
+    def _unalias(cls, values: Any) -> Any:
+        """Replace an alias by the method and parameters that it stands for, so that runs of both names are shared."""
         return algorithms.unalias(values, "algorithm")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Resolve every name and refuse what cannot run, without touching data but a user's own."""
+        """Resolve every name and refuse a run that cannot be computed, without touching data but a user's own."""
         with plugins.answerable(*self.names):
             if isinstance(self.dataset, datasets.Dataset):
                 datasets.check_dataset(self.dataset)
-            refuse(self, OF_SETTINGS)
+            refuse(self, SETTING_RULES)
             _ = self.n_agents
             self.as_problem.check(self.info)
-            refuse(self, OF_SHARING)
+            refuse(self, SHARING_RULES)
             self._check_records()
-            with about_the_method("algorithm: "):
+            with method_errors("algorithm: "):
                 require(self.algorithm, self.method.needs, self.as_problem)
-            with about_the_method("params."):
+            with method_errors("params."):
                 self.method.check(self.as_problem, self.n_agents)
-            with about_the_method("privacy.noise: "):
+            with method_errors("privacy.noise: "):
                 _ = self.release
-            refuse(self, OF_PRIVACY)
+            refuse(self, PRIVACY_RULES)
         return self
 
     def _check_records(self) -> None:
@@ -52,7 +52,7 @@ class RunSpec(Facts):
         if self.sensitivity == "global":
             problem.check_worst_case(self.info)
         elif self.private and self.method.guarantee("local").kind != "none":
-            # Its noise is for the worst case, whatever is asked for.
+            # A method with a guarantee under local sensitivity scales its noise by the worst case all the same.
             problem.check_worst_case(self.info, f"variant: {self.variant} of {self.algorithm}")
 
     @field_serializer("seeds")
@@ -62,7 +62,7 @@ class RunSpec(Facts):
         return list(seeds)
 
     def complete(self) -> dict[str, Any]:
-        """Return every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
+        """Return all settings, with defaults filled in and in one spelling, so that equal runs have equal settings."""
         params = adapter(type(self.method)).dump_python(self.method, exclude={"variant"})
         return {
             **{name: getattr(self, name) for name in type(self).model_fields},
@@ -72,7 +72,7 @@ class RunSpec(Facts):
             "agents": self.scheme.model_dump(),
             "privacy": self.privacy.model_dump(),
             "seeds": list(self.seeds),
-            "accountants": [each.name for each in self.composed_by],
+            "accountants": [accountant.name for accountant in self.composed_by],
         }
 
     def arguments(self) -> list[str]:

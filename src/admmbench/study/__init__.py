@@ -1,1 +1,1 @@
-"""What a study is: its configuration, experiments, runs and their addresses, and what it leaves behind."""
+"""Studies: configuration, experiments, runs and their addresses, and the files that a study leaves behind."""

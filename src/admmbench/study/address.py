@@ -1,8 +1,8 @@
-"""The address of a run: the name of its files, which says what was computed and not who asked for it.
+"""Addresses of runs: names of files that say what was computed, and not which experiment asked for it.
 
 The folder has the data set, the method and a hash of every setting but the budget and the seeds, which name the file:
-``digits/objp-3f2a1b9c04de/epsilon=0.5+seeds=0-9.nc``. So experiments that ask for the same run share it, however they
-spell it. Nothing else writes such a name.
+``digits/objp-3f2a1b9c04de/epsilon=0.5+seeds=0-9.nc``. So experiments that ask for the same run share its files, however
+they spell the settings. No other module writes such a name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ RESULT, LOG, BENCHMARK, CHECKPOINT = (
 )
 # Seeds whose partitions are in one file.
 _SEEDS_OF_A_FILE = 10
-# Settings of how many rounds are made and evaluated, and for how long at most: they have digits of their own.
+# Settings of the extent have digits of their own: folders of runs that differ in the extent alone have names
+# that begin alike.
 _EXTENT = ("rounds", "evaluate_every", "time_limit")
 _SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
 _FILE = re.compile(
@@ -41,16 +42,16 @@ _FILE_OF_PARTITIONS = re.compile(r"[a-z_]+-[0-9a-f]{8}(\+seeds=[0-9]+-[0-9]+)?\.
 
 @dataclass(frozen=True)
 class Address:
-    """An address says where a run's files are, below the folder of all runs.
+    """Place of a run's files, below the folder of all runs.
 
     Names of files are far shorter than 255 bytes, whatever the seeds are.
 
     Attributes
     ----------
     folder
-        Folder of runs that differ in budget and seeds alone, with equally many seeds: they need the same resources.
+        Folder of runs that differ in budget and seeds alone, with equally many seeds: these runs need equal resources.
     kind
-        What the budget is of: ``epsilon`` of one release, ``total`` of the whole run.
+        Kind of budget: ``epsilon`` of one release, ``total`` of the whole run.
     budget
         The budget, perhaps infinite.
     first, last
@@ -64,8 +65,8 @@ class Address:
     last: int
 
     @classmethod
-    def of(cls, spec: RunSpec) -> Address:
-        """Make the address of what is computed.
+    def from_spec(cls, spec: RunSpec) -> Address:
+        """Return the address of a run.
 
         Raises
         ------
@@ -75,13 +76,13 @@ class Address:
         first, last = spec.seeds[0], spec.seeds[-1]
         if spec.seeds != tuple(range(first, first + len(spec.seeds))):
             raise ValueError(f"seeds: those of one run must follow one another, got {spec.seeds}")
-        own = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
-        settings = spec.complete() | own
+        replacements = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
+        settings = spec.complete() | replacements
         del settings["epsilon"], settings["privacy"]["total"]
         extent = {key: settings.pop(key) for key in _EXTENT}
-        known = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
+        digits = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
         return cls(
-            folder=f"{dataset_folder(spec.dataset)}/{Path(spec.algorithm).stem}-{known}",
+            folder=f"{dataset_folder(spec.dataset)}/{Path(spec.algorithm).stem}-{digits}",
             kind="epsilon" if spec.privacy.total is None else "total",
             budget=spec.stated_budget,
             first=first,
@@ -93,16 +94,16 @@ class Address:
 
     @property
     def point(self) -> str:
-        """Return the file name without suffix: where on the grid of budgets and seeds the run is."""
-        return f"{self._at}+seeds={self.first}-{self.last}"
+        """Return the file name without suffix: the budget and the seeds of the run."""
+        return f"{self._budget_name}+seeds={self.first}-{self.last}"
 
     @property
     def stem(self) -> str:
-        """Name the method at this budget, with so many seeds, for files of one experiment."""
-        return f"{Path(self.folder).name}+{self._at}"
+        """Return the name of the run's method, budget and number of seeds, for files of one experiment."""
+        return f"{Path(self.folder).name}+{self._budget_name}"
 
     @property
-    def _at(self) -> str:
+    def _budget_name(self) -> str:
         return f"{self.kind}={_number(self.budget)}"
 
     def file(self, pattern: str) -> str:
@@ -111,25 +112,32 @@ class Address:
 
 
 def files_of_runs(folder: Path) -> Iterator[Path]:
-    """List the files in a folder of runs whose names are those of a run; whatever else is there is left out."""
+    """Yield the files in a folder of runs that are named as a run's files are; other files are left out."""
     for path in folder.rglob("*=*+seeds=*"):
         if _FILE.fullmatch(path.relative_to(folder).as_posix()):
             yield path
 
 
 def files_of_partitions(folder: Path) -> Iterator[Path]:
-    """List the files in the folder of all partitions whose names are those of partitions."""
+    """Yield the files in the folder of all partitions that are named as partitions are."""
     return (path for path in folder.glob("*/*") if _FILE_OF_PARTITIONS.fullmatch(path.name))
 
 
 def partition_files(spec: RunSpec, dataset: str) -> dict[str, range]:
-    """Name the files with a run's partition, whose data set is in this folder.
+    """Return the files that hold the partition of a run.
+
+    Parameters
+    ----------
+    spec
+        The run.
+    dataset
+        Name of the folder of its data set, see `dataset_folder`.
 
     Returns
     -------
     dict
-        Seeds of each file, by its path below the folder of all partitions: ten, or one that stands for all where none
-        draws anything. No file where problems are drawn, as there are no records.
+        Seeds of each file, by its path below the folder of all partitions: ten seeds, or one that stands for all seeds
+        where the scheme draws nothing. No file where problems are drawn, as there are no records.
     """
     if spec.info.drawn:
         return {}
@@ -143,9 +151,9 @@ def partition_files(spec: RunSpec, dataset: str) -> dict[str, range]:
 
 
 def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
-    """Name the folder of a data set: by its name, and a short hash of settings that are not the default.
+    """Return the name of a data set's folder: its own name, and a short hash of settings that are not the default.
 
-    That of a data set from outside the package, or of a table, has a hash of all that it is: others may have its name.
+    The folder of a plug-in's data set, or of a table, has a hash of its whole content: other data may have its name.
     """
     full = datasets.normalize(spec)
     name = str(full["name"])
@@ -154,11 +162,11 @@ def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
     return name if full == datasets.normalize(name) else f"{name}-{_hash(full, _SETTINGS_DIGITS)}"
 
 
-def rule_name(verb: str, what: str) -> str:
-    """Name a rule of the workflow for one folder of runs, or one experiment; no two have the same name."""
-    name = re.sub("[^A-Za-z0-9]+", "_", what)
+def rule_name(verb: str, target: str) -> str:
+    """Return the name of the workflow's rule for one folder of runs, or one experiment; no two rules share a name."""
+    name = re.sub("[^A-Za-z0-9]+", "_", target)
     # A folder of runs ends in a hash; of the experiments a.b and a_b, the first gets one.
-    mark = "" if what == name or "/" in what else f"_{_hash(what, _SETTINGS_DIGITS)}"
+    mark = "" if target == name or "/" in target else f"_{_hash(target, _SETTINGS_DIGITS)}"
     return f"{verb}_{name}{mark}"
 
 
@@ -173,6 +181,6 @@ def _hash(settings: Any, digits: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Shortest text that stands for this number and no other."""
+    """Return the shortest text that stands for this number and no other."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)

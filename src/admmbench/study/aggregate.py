@@ -1,4 +1,4 @@
-"""From the runs of an experiment to one labelled data set."""
+"""Aggregation: the runs of an experiment, joined to one labelled data set."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from admmbench.results.joining import (
 from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
-    # A type alone: another look of a figure, which the configuration reaches, makes no other results.
+    # The aggregation must not depend on figures, which the configuration imports: only types come from there.
     from admmbench.study.experiment import Experiment
-    from admmbench.study.grid import Method
+    from admmbench.study.methods import Method
     from admmbench.study.runs import Run
 
 # Facts that all runs of an experiment share, copied from them.
@@ -46,9 +46,10 @@ _SHARED = (
     "machine",
     "arithmetic",
 )
-# Facts of runs that methods may have for themselves, each value once.
+# Facts of runs in which methods may differ: the results list each value once.
 _SEVERAL = ("sensitivity", "dtype")
-# Facts of a run's variables that each method has for itself: coordinates here, or what follows from these.
+# Attributes of a run's variables in which methods may differ. Results have coordinates instead, or what follows from
+# coordinates.
 OF_METHODS = (
     "delta",
     "guarantee",
@@ -83,16 +84,16 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
 def join_runs(
     name: str, experiment: Experiment, traces: Sequence[tuple[Run, xr.Dataset]]
 ) -> xr.Dataset:
-    """Join runs of an experiment, all or some.
+    """Join all or some runs of an experiment.
 
     Parameters
     ----------
     name
         Name of the experiment.
     experiment
-        Its definition.
+        Definition of the experiment.
     traces
-        At least one run, each with what `read` gave.
+        At least one run, each with its trace as `read` returns it.
 
     Returns
     -------
@@ -102,53 +103,62 @@ def join_runs(
     """
     blocks: dict[str, dict[float, list[xr.Dataset]]] = {}
     for run, trace in traces:
-        of_method = blocks.setdefault(run.label, {})
-        of_method.setdefault(run.spec.stated_budget, []).append(_for_each_seed(trace, run))
+        method_blocks = blocks.setdefault(run.label, {})
+        method_blocks.setdefault(run.spec.stated_budget, []).append(_divide_seconds(trace, run))
     methods = [method for method in experiment.algorithms if method.label in blocks]
     uneven = traces[0][0].spec.scheme.uneven
-    joined = _along(
+    joined = _concatenate(
         "algorithm",
         {
-            method.label: _along(
+            method.label: _concatenate(
                 "epsilon",
                 {
-                    budget: _along_seeds(of_seeds, f"{method.label} at ε = {budget:g}", uneven)
-                    for budget, of_seeds in sorted(blocks[method.label].items())
+                    budget: _join_seeds(seed_blocks, f"{method.label} at ε = {budget:g}", uneven)
+                    for budget, seed_blocks in sorted(blocks[method.label].items())
                 },
             )
             for method in methods
         },
     ).sortby("epsilon")
     joined = joined.assign_coords(_coordinates(experiment, methods, [run for run, _ in traces]))
-    firsts = [of_seeds[0] for of_method in blocks.values() for of_seeds in of_method.values()]
-    return _described(joined, name, experiment, firsts)
+    firsts = [
+        seed_blocks[0]
+        for method_blocks in blocks.values()
+        for seed_blocks in method_blocks.values()
+    ]
+    return _with_attributes(joined, name, experiment, firsts)
 
 
-def _along_seeds(blocks: Sequence[xr.Dataset], which: str, uneven: bool) -> xr.Dataset:
-    """Join the blocks of seeds of a run, whose mistakes add up; the largest total counts.
+def _join_seeds(blocks: Sequence[xr.Dataset], title: str, uneven: bool) -> xr.Dataset:
+    """Join the blocks of seeds of a method at a budget: mistakes are added up, the largest total is taken.
 
-    All have noise for one budget of a release, unless seeds give agents other numbers of rows.
+    All blocks have noise for one budget of a release, unless seeds give agents other numbers of rows.
+
+    Raises
+    ------
+    StaleResultError
+        If the noise of two blocks differs.
     """
-    budgets = [float(release_budget(each)) for each in blocks]
+    budgets = [float(release_budget(trace)) for trace in blocks]
     least, most = np.fmin.reduce(budgets), np.fmax.reduce(budgets)
     if not (uneven or same_budget(least, most)):
         raise StaleResultError(
-            f"{which}: a release has the budget {least:.4g} at some seeds and {most:.4g} at others, so its noise "
+            f"{title}: a release has the budget {least:.4g} at some seeds and {most:.4g} at others, so its noise "
             "differs; run all seeds again with one code"
         )
-    alike = [each.drop_vars("mistakes", errors="ignore") for each in blocks]
+    traces = [trace.drop_vars("mistakes", errors="ignore") for trace in blocks]
     joined = xr.concat(
-        alike, "seed", data_vars="minimal", coords="minimal", join="exact", compat="override"
+        traces, "seed", data_vars="minimal", coords="minimal", join="exact", compat="override"
     )
-    shared = [name for name, each in alike[0].items() if "seed" not in each.dims]
-    largest = xr.concat([each[shared] for each in alike], "block", data_vars="all", join="exact")
+    shared = [name for name, trace in traces[0].items() if "seed" not in trace.dims]
+    largest = xr.concat([trace[shared] for trace in traces], "block", data_vars="all", join="exact")
     joined = joined.assign(largest.max("block", keep_attrs=True).data_vars)
-    counted = [each["mistakes"] for each in blocks if "mistakes" in each]
-    return joined.assign(mistakes=sum(counted)) if counted else joined
+    mistakes = [trace["mistakes"] for trace in blocks if "mistakes" in trace]
+    return joined.assign(mistakes=sum(mistakes)) if mistakes else joined
 
 
-def _along(dim: str, parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
-    """Join along a new dimension. Variables, rounds and points that a part lacks are missing there."""
+def _concatenate(dim: str, parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
+    """Join parts along a new dimension. Variables, rounds and points that a part lacks are missing there."""
     return xr.concat(
         parts.values(),
         xr.Variable(dim, list(parts)),
@@ -159,11 +169,12 @@ def _along(dim: str, parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
     )
 
 
-def _described(
+def _with_attributes(
     joined: xr.Dataset, name: str, experiment: Experiment, firsts: list[xr.Dataset]
 ) -> xr.Dataset:
     first = firsts[0]
-    for trace in reversed(firsts):  # a method may measure what others do not
+    # Methods may measure different variables; where several measure one, the first trace describes it.
+    for trace in reversed(firsts):
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
     for measured in joined.data_vars.values():
@@ -205,37 +216,42 @@ _BUDGETS = {
 
 
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
-    """State what an experiment says of decisions with its results, and nothing else; the margin is in their unit."""
-    stated: dict[str, object] = {}
+    """Return results whose attributes state how the experiment decides: added methods, looks, control and margin.
+
+    Former attributes of decisions are dropped. The margin is in the unit of the results.
+    """
+    decision_attrs: dict[str, object] = {}
     if added := [method.label for method in experiment.algorithms if method.added]:
-        stated["added"] = json.dumps(added)
+        decision_attrs["added"] = json.dumps(added)
     if experiment.looks:
-        stated["looks"] = json.dumps(experiment.looks)
+        decision_attrs["looks"] = json.dumps(experiment.looks)
     if experiment.control:
-        stated["control"] = experiment.control
+        decision_attrs["control"] = experiment.control
     if experiment.margin:
         in_points = "valid_range" in results[results.attrs["metric"]].attrs
-        stated["margin"] = experiment.margin / (100 if in_points else 1)
-    of_results = {name: each for name, each in results.attrs.items() if name not in OF_DECISIONS}
-    return results.drop_attrs(deep=False).assign_attrs({**of_results, **stated})
+        decision_attrs["margin"] = experiment.margin / (100 if in_points else 1)
+    kept_attrs = {name: value for name, value in results.attrs.items() if name not in OF_DECISIONS}
+    return results.drop_attrs(deep=False).assign_attrs({**kept_attrs, **decision_attrs})
 
 
 def _coordinates(
     experiment: Experiment, methods: Sequence[Method], runs: Sequence[Run]
 ) -> dict[str, Any]:
-    """Return what is behind a label, and behind a label at a budget: names, what they mean, and values."""
-    of = {run.label: run.spec for run in runs}
-    at = {(run.label, run.spec.stated_budget): run.spec for run in runs}
-    specs = [of[method.label] for method in methods]
-    stated = [{**experiment.params, **method.params} for method in methods]
+    """Return the coordinates of methods, and of methods at budgets: dimensions, values and attributes, by name."""
+    spec_of_label = {run.label: run.spec for run in runs}
+    spec_at_budget = {(run.label, run.spec.stated_budget): run.spec for run in runs}
+    specs = [spec_of_label[method.label] for method in methods]
+    params = [{**experiment.params, **method.params} for method in methods]
     releases = [spec.release for spec in specs]
-    budgets = sorted({budget for _, budget in at})
-    ran = [[at.get((method.label, budget)) for budget in budgets] for method in methods]
+    budgets = sorted({budget for _, budget in spec_at_budget})
+    specs_by_budget = [
+        [spec_at_budget.get((method.label, budget)) for budget in budgets] for method in methods
+    ]
     tuned = [[experiment.settings(method, budget) for budget in budgets] for method in methods]
     return {
         "method": _coordinate("name of the method", [spec.algorithm for spec in specs]),
         "variant": _coordinate("equations or code that are followed", [s.variant for s in specs]),
-        "params": _coordinate("parameters that the experiment states, as JSON", map(_json, stated)),
+        "params": _coordinate("parameters that the experiment states, as JSON", map(_json, params)),
         "agents": _coordinate("agents", [spec.n_agents for spec in specs]),
         "features": _coordinate("features", [spec.n_features for spec in specs]),
         "delta": _coordinate("failure probability", [spec.delta for spec in specs]),
@@ -277,33 +293,33 @@ def _coordinates(
         "fingerprint": _coordinate("code of the runs", map(fingerprint.of_run, specs)),
         "rounds": _coordinate(
             "rounds of a run, 0 where nothing was run",
-            [[spec.rounds if spec else 0 for spec in specs_of] for specs_of in ran],
+            [[spec.rounds if spec else 0 for spec in row] for row in specs_by_budget],
         ),
-        **_lost_beside(experiment, methods, budgets),
+        **_sensitivities_to_tuning(experiment, methods, budgets),
         "tuned": _coordinate(
             "settings that tuning chose, as JSON",
-            [[json.dumps(chosen) if chosen else "" for chosen in chosen_of] for chosen_of in tuned],
+            [[json.dumps(settings) if settings else "" for settings in row] for row in tuned],
         ),
     }
 
 
-def _lost_beside(
+def _sensitivities_to_tuning(
     experiment: Experiment, methods: Sequence[Method], budgets: Sequence[float]
 ) -> dict[str, Any]:
-    """How much the error on held-out rows grows at half or twice a tuned value, at most; nothing if not tried."""
+    """Return the coordinate of the sensitivity to tuning; nothing if no tuned value was tried at half and twice."""
     chosen = [experiment.chosen.get(method.label, {}) for method in methods]
     lost = [
-        [own[budget].lost_beside if budget in own else math.nan for budget in budgets]
-        for own in chosen
+        [choices[budget].lost_beside if budget in choices else math.nan for budget in budgets]
+        for choices in chosen
     ]
-    text = "largest growth of the error on held-out rows at half or twice a tuned value"
-    return {} if np.isnan(lost).all() else {"lost_beside": _coordinate(text, lost)}
+    long_name = "largest growth of the error on held-out rows at half or twice a tuned value"
+    return {} if np.isnan(lost).all() else {"lost_beside": _coordinate(long_name, lost)}
 
 
 def _coordinate(
     long_name: str, values: Iterable[Any]
 ) -> tuple[tuple[str, ...], Any, dict[str, str]]:
-    """Make a coordinate of values of each method, or of each at each budget; numbers have the unit 1."""
+    """Make a coordinate from values of each method, or of each method at each budget; numbers have the unit 1."""
     array = np.array(list(values))
     units = {} if array.dtype.kind in "Ub" else {"units": "1"}
     return ("algorithm", "epsilon")[: array.ndim], array, {"long_name": long_name, **units}
@@ -313,8 +329,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
-def _for_each_seed(trace: xr.Dataset, run: Run) -> xr.Dataset:
-    """Share the computing time of a block among the seeds that were computed, where it was kept."""
+def _divide_seconds(trace: xr.Dataset, run: Run) -> xr.Dataset:
+    """Divide the computing time of a block among the seeds that were computed, where the trace has it."""
     if "seconds" not in trace:
         return trace
     attrs = {**trace["seconds"].attrs, "long_name": "computing time"}
@@ -323,12 +339,12 @@ def _for_each_seed(trace: xr.Dataset, run: Run) -> xr.Dataset:
 
 
 def read(path: Path, run: Run) -> xr.Dataset:
-    """Open a result, and refuse one that is not what the configuration asks for.
+    """Read the result of a run, and refuse a file that is not what the configuration asks for.
 
     Raises
     ------
     StaleResultError
-        If it is missing, damaged or altered, or was made by other code or with other parameters.
+        If the file is missing, damaged or altered, or was made by other code or with other parameters.
     """
     trace = seal.read(path)
     check(trace, path, run)
@@ -338,13 +354,13 @@ def read(path: Path, run: Run) -> xr.Dataset:
 def check(trace: xr.Dataset, path: Path, run: Run) -> None:
     """Refuse a trace that is not what the configuration asks for, see `read`."""
     fix = f"`admmbench study --forcerun {path}` makes it again"
-    for key, wanted in provenance.requested(run.spec).items():
-        found = trace.attrs.get(key)
-        found = found.item() if isinstance(found, np.generic) else found
-        if found != wanted:
+    for key, expected in provenance.requested(run.spec).items():
+        actual = trace.attrs.get(key)
+        actual = actual.item() if isinstance(actual, np.generic) else actual
+        if actual != expected:
             raise StaleResultError(
-                f"{path}: was made with {key} = {found!r}, the configuration and code now ask for "
-                f"{wanted!r}; {fix}"
+                f"{path}: was made with {key} = {actual!r}, the configuration and code now ask for "
+                f"{expected!r}; {fix}"
             )
     if (seeds := trace["seed"].values.tolist()) != list(run.spec.seeds):
         raise StaleResultError(

@@ -1,7 +1,7 @@
-"""Typed models of the configuration: what a study is, and which experiments it runs.
+"""Configuration: typed models of a study and its experiments, and functions that read and check their files.
 
 A configuration (``config/config.yaml``, overlaid by ``--configfile``) names experiments; each is a file in
-``config/experiments/``: the user's own, or one of the papers' in the package. Everything is checked here, before any
+``config/experiments/``: the user's own, or one of the papers' in the package. All files are checked here, before any
 job starts. For an unknown key the message names the nearest valid one, for a value out of range the path of its key.
 """
 
@@ -26,7 +26,8 @@ from admmbench.files import read_sealed, sealed_json
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
-from admmbench.study.grid import each_value, merged
+from admmbench.study.mappings import merged
+from admmbench.study.methods import expand_lists
 from admmbench.study.missing_data import MissingData
 from admmbench.study.runs import Run
 from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
@@ -35,11 +36,11 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class ConfigError(ValueError):
-    """The configuration is wrong; the message names the file, the key and the fix."""
+    """Error in the configuration; the message names the file, the key and the fix."""
 
 
 class Data(Strict):
-    """These keys say where data come from and go to."""
+    """Folders that data come from and go to."""
 
     mirror: Folder | None = None
     """Folder with source files, looked up before the network (ADMMBENCH_MIRROR)."""
@@ -48,7 +49,7 @@ class Data(Strict):
 
 
 class Config(Strict):
-    """The whole configuration has these keys, as Snakemake merges it."""
+    """Keys of the whole configuration, as Snakemake merges it."""
 
     experiments: Annotated[list[str], AfterValidator(distinct), Field(min_length=1)]
     overrides: dict[str, dict[str, Any]] = {}
@@ -69,30 +70,30 @@ class Config(Strict):
 
 
 class Study(Strict):
-    """A study is a checked configuration with its experiments."""
+    """Checked configuration with its experiments."""
 
     config: Config
     experiments: dict[str, Experiment]
 
     @cached_property
     def shared(self) -> dict[str, dict[str, Run]]:
-        """Return the runs that several experiments may ask for, by folder and file name, with the first one's label."""
-        found: dict[str, dict[str, Run]] = {}
+        """Return the runs that experiments can share, by folder and file name, with the first experiment's labels."""
+        runs: dict[str, dict[str, Run]] = {}
         for experiment in self.experiments.values():
             for run in () if experiment.timed else experiment.runs:
-                found.setdefault(run.address.folder, {}).setdefault(run.address.point, run)
-        return found
+                runs.setdefault(run.address.folder, {}).setdefault(run.address.point, run)
+        return runs
 
     def runs_folder(self, name: str) -> Path:
-        """Say where the runs of an experiment are."""
+        """Return the folder of an experiment's runs."""
         return self.experiments[name].runs_folder(Path(self.config.results, name))
 
     def definition(self, name: str, file: str) -> str:
-        """Write one of the two files that define an experiment: its figures, or its manifest, which has the rest."""
+        """Return the text of one of two files that define an experiment: its figures, or its manifest with the rest."""
         experiment = self.experiments[name]
         if file == FIGURES:
             figures = [figure.model_dump(mode="json") for figure in experiment.figures]
-            looks = {label: self.looks[label]._asdict() for label in _kin(experiment)}
+            looks = {label: self.looks[label]._asdict() for label in _drawing_facts(experiment)}
             return sealed_json({"figures": figures, "looks": looks}, indent=1)
         folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
         content = {
@@ -111,17 +112,20 @@ class Study(Strict):
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        """Decide how all pictures of the study draw its methods, by label."""
-        return look.of_study(map(_kin, self.experiments.values()))
+        """Return the look of each method in all pictures of the study, by label."""
+        return look.of_study(map(_drawing_facts, self.experiments.values()))
 
     @cached_property
     def datasets(self) -> dict[str, str | dict[str, Any]]:
         """Return the data sets that the experiments need, by folder name."""
-        return {each.dataset_folder: each.dataset for each in self.experiments.values()}
+        return {
+            experiment.dataset_folder: experiment.dataset
+            for experiment in self.experiments.values()
+        }
 
     @cached_property
     def missing_files(self) -> dict[str, list[str]]:
-        """Name the files that nobody can get, by the folder of their data set; one that is prepared needs none."""
+        """Return the names of files that cannot be had, by the folder of their data set; prepared data need no file."""
         data = self.config.data
         cache = os.environ.get("ADMMBENCH_CACHE", data.cache)
         return {
@@ -133,8 +137,8 @@ class Study(Strict):
     def without(self, missing: Mapping[str, Collection[str]]) -> Study:
         """Return the study whose experiments use the part of their data that needs no missing file.
 
-        That part is a data set with other settings, so that its runs have addresses of their own: when the files
-        appear, those of the stated data set are made.
+        The part is a data set with other settings, so that its runs have addresses of their own: when the files
+        appear, the runs of the stated data set are made.
 
         Parameters
         ----------
@@ -144,32 +148,32 @@ class Study(Strict):
         Raises
         ------
         ConfigError
-            If an experiment cannot run on what is there.
+            If an experiment cannot run on the part.
         """
         experiments = {
-            name: _without(name, each, missing.get(each.dataset_folder, ()))
-            for name, each in self.experiments.items()
+            name: _use_present_files(name, experiment, missing.get(experiment.dataset_folder, ()))
+            for name, experiment in self.experiments.items()
         }
         return Study(config=self.config, experiments=experiments)
 
     @cached_property
     def partitions(self) -> dict[str, Run]:
-        """Return the files of partitions that runs read, each with one of these runs."""
+        """Return the files of partitions that runs read, each with one of the runs that read it."""
         runs = (run for experiment in self.experiments.values() for run in experiment.runs)
         return {path: run for run in runs for path in run.partitions}
 
 
 CONFIG = OWN / "config.yaml"
-# Files of an experiment's results that say what it is.
+# Files that define an experiment, in the folder of its results.
 MANIFEST, FIGURES = "manifest.json", "figures.json"
-# Below the folder of an experiment.
+# Folders below the folder of an experiment's results.
 AUDITS, TUNING = "audits", "tuning"
-# Beside the folder of experiments: settings that tuning chose, a file for each experiment.
+# Folder of the settings that tuning chose, beside the folder of experiments: a file for each experiment.
 TUNED = "tuned"
-# Beside it: seeds that undecided rows asked for, likewise.
+# Folder of the numbers of seeds that inconclusive rows asked for, beside the folder of experiments: likewise.
 SEEDS = "seeds"
-# Folders of results that belong to no experiment.
-_TAKEN = ("logs", "report", "runs")
+# Folders of results that belong to no experiment, so that no experiment can have their names.
+_RESERVED = ("logs", "report", "runs")
 
 
 def read(
@@ -184,8 +188,8 @@ def read(
     overlays, base, changes
         See `read_stated`, also for the errors.
     """
-    stated = read_stated(overlays, base, changes)
-    return stated.without(stated.missing_files)
+    study = read_stated(overlays, base, changes)
+    return study.without(study.missing_files)
 
 
 def read_stated(
@@ -213,43 +217,43 @@ def read_stated(
 
 
 def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Read files of the configuration, of which later ones win, and let the changes win over all."""
+    """Read files of the configuration and merge them: later files win, and the changes win over all files."""
     return reduce(merged, [*map(read_mapping, files), changes], {})
 
 
-def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
+def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
     """Check a configuration and read its experiments.
 
     Parameters
     ----------
     config
         Content of ``config.yaml`` and overlays.
-    own
-        Folder of the user's own ``experiments/``, ``tuned/`` and ``seeds/``; those of the papers come with the package.
+    folder
+        Folder of the user's own ``experiments/``, ``tuned/`` and ``seeds/``; the papers' files come with the package.
 
     Raises
     ------
     ConfigError
-        If anything is wrong: every fault on its own line, with the file and the path of the key.
+        If anything is wrong; the message has a line for every fault, with the file and the path of the key.
     """
     checked = _validate(Config, dict(config), "configuration")
-    available = find_all("experiments", own)
-    kept = {kind: find_all(kind, own) for kind in (TUNED, SEEDS)}
+    available = find_all("experiments", folder)
+    recorded_files = {kind: find_all(kind, folder) for kind in (TUNED, SEEDS)}
     for pattern in checked.overrides:
         if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
     experiments = {}
     for name in checked.experiments:
-        if name in _TAKEN:
+        if name in _RESERVED:
             raise ConfigError(
                 f"configuration: experiments: {name} is a folder of results that all experiments share; "
-                f"rename {own / 'experiments' / name}.yaml"
+                f"rename {folder / 'experiments' / name}.yaml"
             )
         if name not in available:
             fault = unknown("experiment", name, available)
             raise ConfigError(
-                f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
+                f"configuration: experiments: {fault} (yours are files in {folder / 'experiments'})"
             )
         try:
             file_name(name, "configuration: experiments")
@@ -257,18 +261,18 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             raise ConfigError(str(error)) from None
         content = read_mapping(available[name])
         changed = _overridden(content, name, checked.overrides)
-        beside = {kind: files[name] for kind, files in kept.items() if name in files}
-        found = {kind: read_mapping(path) for kind, path in beside.items()}
+        recorded = {kind: paths[name] for kind, paths in recorded_files.items() if name in paths}
+        contents = {kind: read_mapping(path) for kind, path in recorded.items()}
         try:
             experiments[name] = check_experiment(
-                _with_kept(changed, found), f"configuration: overrides: {name}"
+                _with_recorded(changed, contents), f"configuration: overrides: {name}"
             )
         except ConfigError:
-            # A mistake of the file itself, or of one that is kept for it, is not one of the overrides.
+            # The overrides are to blame only if the file alone, and with each recorded file, has no mistake.
             check_experiment(content, str(available[name]))
-            for kind, path in beside.items():
-                of_kind = _with_kept(content, {kind: found[kind]})
-                check_experiment(of_kind, f"{available[name]} with {path}")
+            for kind, path in recorded.items():
+                with_recorded = _with_recorded(content, {kind: contents[kind]})
+                check_experiment(with_recorded, f"{available[name]} with {path}")
             raise
     return Study(config=checked, experiments=experiments)
 
@@ -296,19 +300,23 @@ def _read_definition(folder: Path) -> tuple[str, dict[str, Any]]:
     return str(manifest["name"]), dict(manifest["experiment"])
 
 
-def _without(name: str, experiment: Experiment, missing: Collection[str]) -> Experiment:
-    """Give an experiment the part of its data that needs no missing file."""
-    left = datasets.without(experiment.dataset, missing) if missing else None
-    if left is None:
+def _use_present_files(name: str, experiment: Experiment, missing: Collection[str]) -> Experiment:
+    """Return the experiment on the part of its data that needs no missing file."""
+    remainder = datasets.without(experiment.dataset, missing) if missing else None
+    if remainder is None:
         return experiment
-    found = MissingData.between(experiment.dataset, left, missing)
-    changes = {"title": f"{experiment.title} ({found})", "dataset": left, "missing_data": found}
-    source = f"{name}, with {found} as files of the data are missing"
+    missing_data = MissingData.compare(experiment.dataset, remainder, missing)
+    changes = {
+        "title": f"{experiment.title} ({missing_data})",
+        "dataset": remainder,
+        "missing_data": missing_data,
+    }
+    source = f"{name}, with {missing_data} as files of the data are missing"
     return check_experiment(experiment.model_dump(mode="json") | changes, source)
 
 
-def _kin(experiment: Experiment) -> dict[str, look.Traits]:
-    """Return what decides the look of each method that runs, by label."""
+def _drawing_facts(experiment: Experiment) -> dict[str, look.Traits]:
+    """Return the facts that decide the look of each method that runs, by label."""
     specs = {run.label: run.spec for run in experiment.runs}
     return {
         label: look.Traits(spec.algorithm, spec.method.family.mechanism, spec.method.family.role)
@@ -322,12 +330,12 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     Returns
     -------
     tuple
-        Figures, and the looks of methods as the study decided them; none where the file does not say.
+        Figures, and the looks of methods as the study decided them; no looks where the file has none.
 
     Raises
     ------
     ConfigError
-        If it is neither, or damaged; the message names the file and the fix.
+        If the file is neither, or damaged; the message names the file and the fix.
     """
     try:
         content = json.loads(path.read_text("utf-8"))
@@ -339,7 +347,7 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     if path.name == FIGURES:
         content = _read_sealed(path)
         looks = content.get("looks", {}).items()
-        return content["figures"], {label: Look.of_json(own) for label, own in looks}
+        return content["figures"], {label: Look.of_json(values) for label, values in looks}
     raise ConfigError(
         f"{path}: cannot be read as a list of figures in JSON ({fault}); name the {FIGURES} of an experiment "
         f"that was run, such as results/quick/{FIGURES}"
@@ -354,31 +362,31 @@ def _read_sealed(path: Path) -> dict[str, Any]:
 
 
 def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:
-    """Make an experiment of its file's content; a `ConfigError` names the file and every key that is wrong."""
+    """Make an experiment from the content of its file; a `ConfigError` names the file and every key that is wrong."""
     return _validate(Experiment, content, source)
 
 
 def labels() -> dict[str, list[str]]:
     """Return the labels of all experiments by name, the user's own and the papers', run by a study or not."""
     return {
-        name: [str(method["label"]) for method in _of_draft(path)]
+        name: [str(method["label"]) for method in _methods_of_draft(path)]
         for name, path in find_all("experiments").items()
     }
 
 
-def _of_draft(path: Path) -> list[Mapping[str, Any]]:
-    """Methods with labels, of an experiment that nobody has checked: its author may be at work on it."""
+def _methods_of_draft(path: Path) -> list[Mapping[str, Any]]:
+    """Return the methods with labels of an experiment's file that may be wrong: its author may be at work on it."""
     try:
-        content = each_value(read_mapping(path))
+        content = expand_lists(read_mapping(path))
     except ValueError:
         return []
     methods = content.get("algorithms")
-    given = methods if isinstance(methods, list) else []
-    return [method for method in given if isinstance(method, Mapping) and "label" in method]
+    entries = methods if isinstance(methods, list) else []
+    return [method for method in entries if isinstance(method, Mapping) and "label" in method]
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file of the configuration; a `ConfigError` names it where it is no mapping."""
+    """Read a YAML file of the configuration; a `ConfigError` names a file that is no mapping."""
     try:
         content = read_yaml(path)
     except ReadError as error:
@@ -389,7 +397,13 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def report_name(overlays: Iterable[str]) -> str:
-    """Name a report's folder, by the files that change the configuration; a `ConfigError` if it can be none."""
+    """Return the name of a report's folder, from the files that change the configuration.
+
+    Raises
+    ------
+    ConfigError
+        If no folder can have the name.
+    """
     try:
         return file_name("+".join(Path(name).stem for name in overlays) or "config", "report")
     except ValueError as error:
@@ -409,14 +423,19 @@ def _matches(name: str, pattern: str) -> bool:
     return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-def _with_kept(content: dict[str, Any], found: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Give an experiment the settings that tuning found and the seeds that were ordered, unless it has its own."""
-    kept = {}
-    if content.get("tuning") is not None and TUNED in found:
-        kept["tuned"] = found[TUNED]
-    if content.get("looks") is not None and SEEDS in found:
-        kept["ordered"] = found[SEEDS]
-    return {**kept, **content}
+def _with_recorded(
+    content: dict[str, Any], recorded: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return an experiment's content with the settings that tuning found and the seeds that were ordered.
+
+    Settings and seeds that the experiment states itself win.
+    """
+    defaults = {}
+    if content.get("tuning") is not None and TUNED in recorded:
+        defaults["tuned"] = recorded[TUNED]
+    if content.get("looks") is not None and SEEDS in recorded:
+        defaults["ordered"] = recorded[SEEDS]
+    return {**defaults, **content}
 
 
 def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
@@ -425,33 +444,36 @@ def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
     except ValidationError as error:
         lines = "\n  ".join(messages(error, content))
         raise ConfigError(f"{source}:\n  {lines}") from None
-    except Exception as error:  # whatever it is: the file should be named
+    except (
+        Exception
+    ) as error:  # a plug-in may raise any error, and the message should name the file
         raise ConfigError(f"{source}: {type(error).__name__}: {error}") from error
 
 
 def schemas() -> dict[str, str]:
-    """Write JSON schemas of the configuration and of experiments, by file name, for editors and readers."""
+    """Return the texts of the JSON schemas of the configuration and of experiments, by file name."""
     models: dict[str, type[BaseModel]] = {
         "config.schema.json": Config,
         "experiment.schema.json": Experiment,
     }
     return {
-        name: json.dumps(_in_json(model.model_json_schema()), indent=2, allow_nan=False) + "\n"
+        name: json.dumps(_as_json_schema(model.model_json_schema()), indent=2, allow_nan=False)
+        + "\n"
         for name, model in models.items()
     }
 
 
-# How JSON schemas call limits of numbers that pydantic leaves under their own names where a value is read first.
+# Names in JSON Schema of the limits of numbers. Pydantic keeps its own names where a validator comes before the limit.
 _LIMITS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
-def _in_json(schema: Any) -> Any:
-    """Return a schema in the words of JSON Schema, in which infinity is text as in a configuration."""
+def _as_json_schema(schema: Any) -> Any:
+    """Return a schema with the keys of JSON Schema; infinity is text, as in a configuration."""
     if isinstance(schema, Mapping):
         return {
-            _LIMITS.get(key, key) if isinstance(value, int | float) else key: _in_json(value)
+            _LIMITS.get(key, key) if isinstance(value, int | float) else key: _as_json_schema(value)
             for key, value in schema.items()
         }
     if isinstance(schema, list):
-        return [_in_json(each) for each in schema]
+        return [_as_json_schema(part) for part in schema]
     return ".inf" if schema == math.inf else schema

@@ -1,4 +1,4 @@
-"""An experiment, as its file states it: a grid of runs, what it is for, and figures."""
+"""Experiments as their files state them: a grid of runs, its purpose, and figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from admmbench.spec.rules import refuse
 from admmbench.spec.run import RunSpec
 from admmbench.study.grid import Grid
 from admmbench.study.missing_data import MissingData
-from admmbench.study.rules import OF_EXPERIMENTS, twice
+from admmbench.study.rules import EXPERIMENT_RULES, find_duplicate
 from admmbench.study.runs import Run
 from admmbench.validation import Text, file_name, unknown
 
@@ -34,64 +34,68 @@ class Experiment(Grid):
     """Figures and tables of the paper."""
     figures: list[SerializeAsAny[Figure]] = []
     missing_data: SkipJsonSchema[MissingData | None] = Field(
-        None, exclude_if=lambda found: not found
+        None, exclude_if=lambda missing: not missing
     )
     """Part of the data that could not be had: nobody states it."""
 
     @field_validator("figures")
     @classmethod
-    def _of_the_part(cls, figures: list[Figure], others: ValidationInfo) -> list[Figure]:
+    def _drop_absent_figures(cls, figures: list[Figure], info: ValidationInfo) -> list[Figure]:
         """Leave out figures of methods that are not run."""
-        only = others.data.get("only")
-        return [each for each in figures if not only or {*only}.issuperset(each.algorithms or [])]
+        only = info.data.get("only")
+        return [
+            figure for figure in figures if not only or {*only}.issuperset(figure.algorithms or [])
+        ]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Refuse whatever would make a job fail."""
-        refuse(self, OF_EXPERIMENTS)
+        """Refuse settings, names and figures that would make a job fail."""
+        refuse(self, EXPERIMENT_RULES)
         for number, (method, spec) in enumerate(self.computed):
             address = Run(method.label, spec).address
             for name in (*address.folder.split("/"), address.stem):
                 file_name(name, f"algorithms.{number}: its folder of runs")
-        if name := twice(figure.name for figure in self.figures):
+        if name := find_duplicate(figure.name for figure in self.figures):
             raise ValueError(f"figures: the name {name!r} appears twice")
         for number, figure in enumerate(self.figures):
             self._check_figure(f"figures.{number}", figure)
         return self
 
-    def _check_figure(self, where: str, figure: Figure) -> None:
-        """Refuse a figure of methods, variables or totals that are not there."""
+    def _check_figure(self, path: str, figure: Figure) -> None:
+        """Refuse a figure of methods, variables or totals that the experiment does not have."""
         specs = {method.label: spec for method, spec in self.computed}
         for label in figure.algorithms or []:
             if label not in specs:
-                raise ValueError(f"{where}.algorithms: {unknown('label', label, list(specs))}")
+                raise ValueError(f"{path}.algorithms: {unknown('label', label, list(specs))}")
         for metric in figure.metrics:
             if metric not in self.metrics:
                 key = "metric" if metric == figure.metric else "beside"
-                raise ValueError(f"{where}.{key}: {unknown('metric', metric, self.metrics)}")
-        shown = {label: specs[label] for label in figure.algorithms or specs}
+                raise ValueError(f"{path}.{key}: {unknown('metric', metric, self.metrics)}")
+        drawn_specs = {label: specs[label] for label in figure.algorithms or specs}
         against = str(getattr(figure, "against", ""))
-        self._check_axis(f"{where}.against", against, shown)
-        guaranteed = any(guarantee_with_noise(spec).kind != "none" for spec in shown.values())
+        self._check_axis(f"{path}.against", against, drawn_specs)
+        guaranteed = any(guarantee_with_noise(spec).kind != "none" for spec in drawn_specs.values())
         if "epsilon_total" in (figure.metric, against) and not guaranteed:
             raise ValueError(
-                f"{where}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: global, or "
+                f"{path}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: global, or "
                 "show epsilon_composed"
             )
 
-    def _check_axis(self, where: str, against: str, shown: Mapping[str, RunSpec]) -> None:
+    def _check_axis(self, path: str, against: str, drawn_specs: Mapping[str, RunSpec]) -> None:
         """Refuse a horizontal axis that no method has, or that has no numbers."""
         advances = against in COURSES and against != "round"
-        if advances and not any(against in measured(spec) for spec in shown.values()):
-            raise ValueError(f"{where}: no method here has {COURSES[against].lower()}")
+        if advances and not any(against in measured(spec) for spec in drawn_specs.values()):
+            raise ValueError(f"{path}: no method here has {COURSES[against].lower()}")
         if not against.startswith(PARAMETER):
             return
         name = against.removeprefix(PARAMETER)
-        known = {label: asdict(spec.method) for label, spec in shown.items()}
-        found = {label: given[name] for label, given in known.items() if name in given}
-        if not found:
-            fault = unknown("parameter", name, sorted(set().union(*known.values())))
-            raise ValueError(f"{where}: {fault}")
-        for label, value in found.items():
+        params_of_label = {label: asdict(spec.method) for label, spec in drawn_specs.items()}
+        values = {
+            label: params[name] for label, params in params_of_label.items() if name in params
+        }
+        if not values:
+            fault = unknown("parameter", name, sorted(set().union(*params_of_label.values())))
+            raise ValueError(f"{path}: {fault}")
+        for label, value in values.items():
             if isinstance(value, bool) or not isinstance(value, int | float | None):
-                raise ValueError(f"{where}: {name} of {label!r} is {value!r}, which is no number")
+                raise ValueError(f"{path}: {name} of {label!r} is {value!r}, which is no number")

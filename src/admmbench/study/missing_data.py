@@ -1,4 +1,4 @@
-"""The part of a data set that could not be had: experiments use the rest, and say so."""
+"""Records that could not be had: experiments use the rest of a data set, and state how many are missing."""
 
 from __future__ import annotations
 
@@ -20,15 +20,27 @@ class MissingData(Strict):
     """Address of each missing file, by name."""
 
     @classmethod
-    def between(cls, stated: datasets.Spec, left: datasets.Spec, missing: Collection[str]) -> Self:
-        """Compare a data set with what is left of it without some files, by an attribute of records or by records."""
-        whole, part = datasets.describe(stated), datasets.describe(left)
-        counts = ((name, part.attributes[name], n) for name, n in whole.attributes.items())
-        fewer = (each for each in counts if each[1] < each[2])
-        unit, here, there = next(fewer, ("record", part.n_train, whole.n_train))
-        files = {file.name: next(iter(file.urls), "") for file in whole.files}
+    def compare(
+        cls, whole: datasets.Spec, remainder: datasets.Spec, missing: Collection[str]
+    ) -> Self:
+        """Compare a data set with the rest of it without some files: by an attribute of records, or by records.
+
+        Parameters
+        ----------
+        whole
+            The whole data set.
+        remainder
+            The part that needs no missing file.
+        missing
+            Names of the missing files.
+        """
+        full, part = datasets.describe(whole), datasets.describe(remainder)
+        counts = ((name, part.attributes[name], n) for name, n in full.attributes.items())
+        fewer = (counted for counted in counts if counted[1] < counted[2])
+        unit, n_present, n_stated = next(fewer, ("record", part.n_train, full.n_train))
+        files = {file.name: next(iter(file.urls), "") for file in full.files}
         addresses = {name: url for name, url in files.items() if name in missing}
-        return cls(unit=unit, present=here, stated=there, files=addresses)
+        return cls(unit=unit, present=n_present, stated=n_stated, files=addresses)
 
     def __str__(self) -> str:
         return f"{self.present:,} of {self.stated:,} {self.unit}s"

@@ -1,4 +1,4 @@
-"""Seeds to order: which methods of an undecided row run further, and the file that records it."""
+"""Orders of further seeds: for methods of an undecided row, and the file that records them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Orders = dict[str, dict[float, int]]
 """Numbers of seeds beyond the first look, by label and budget."""
 
 
-def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
-    """Order the next look for the methods among which a row is undecided, all alike.
+def order_seeds(experiment: Experiment, cell: xr.Dataset) -> Orders:
+    """Order the seeds of the next look for all methods among which a row is undecided.
 
-    Those that have fewer seeds than the others get their next looks first. Methods that were added later and are
-    undecided beside the best of the row get it as well, up to its seeds.
+    Methods that have fewer seeds than the others get their next looks first. Methods that were added later and are
+    undecided against the best of the row get their next look as well, up to the seeds of the best.
 
     Parameters
     ----------
     experiment
-        Its looks say how many seeds come next; none if it has no more.
+        Experiment whose looks say how many seeds come next; nothing is ordered after the last look.
     cell
-        The row, of `admmbench.results.who_wins.compare`.
+        The row: one setting of `admmbench.results.who_wins.compare`.
     """
     looks, epsilon = experiment.looks or [], float(cell["epsilon"])
 
@@ -44,22 +44,22 @@ def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
 
     labels = undecided("verdict")
     fewest = min(map(so_far, labels), default=0)
-    following = next((look for look in looks if look > fewest), 0)
-    found = {label: {epsilon: following} for label in labels if so_far(label) < following}
+    next_look = next((look for look in looks if look > fewest), 0)
+    seeds_of_method = {label: {epsilon: next_look} for label in labels if so_far(label) < next_look}
     lowest = str(cell["lowest"].item())
-    of_best = found[lowest][epsilon] if lowest in found else so_far(lowest)
+    of_best = seeds_of_method[lowest][epsilon] if lowest in seeds_of_method else so_far(lowest)
     for label in undecided("added"):
-        if own := [look for look in looks if so_far(label) < look <= of_best]:
-            found[label] = {epsilon: own[0]}
-    return found
+        if next_looks := [look for look in looks if so_far(label) < look <= of_best]:
+            seeds_of_method[label] = {epsilon: next_looks[0]}
+    return seeds_of_method
 
 
-def record(name: str, orders: Orders, own: Path = OWN) -> Path:
+def record(name: str, orders: Orders, folder: Path = OWN) -> Path:
     """Write the orders of an experiment where its configuration finds them, and return the file."""
-    path = own / SEEDS / f"{name}.yaml"
+    path = folder / SEEDS / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = dump_yaml(
-        {label: dict(sorted(of.items())) for label, of in orders.items()},
+        {label: dict(sorted(of_label.items())) for label, of_label in orders.items()},
         default_flow_style=None,
         sort_keys=False,
         width=10_000,

@@ -1,4 +1,4 @@
-"""What ``admmbench rank`` asks, as an experiment: methods that are tuned alike, at equal totals, on one data set."""
+"""Rankings by ``admmbench rank`` as experiments: methods that are tuned alike, at equal totals, on one data set."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from admmbench.study.config import ConfigError, check_experiment
 from admmbench.tuning.settings import TuningSettings
 from admmbench.validation import Count, Epsilons, Number, Strict, expanded
 
-# The experiment, and what the file says of itself.
+# Name of the experiment, and the comment at the head of its file.
 NAME = "ranking"
 HEAD = """\
 # By `admmbench rank`, and yours to change. `admmbench study tune` looks for settings that are not in config/tuned/,
 # `admmbench study` runs what is missing, and `admmbench study --until-decided` orders seeds where the answer is open.
 """
-# Looks, as multiples of the first, and how an audit that is asked for attacks.
-_LOOKS = (1, 2, 4, 8)
-# Methods that are named with one reason for which they do not suit.
+# Numbers of seeds at interim analyses, as multiples of the first.
+_ANALYSES = (1, 2, 4, 8)
+# Methods that a line names at most, with the reason for which they do not suit.
 _MOST_NAMED = 3
-# Key at the beginning of a message, if an option states it.
+# Key at the beginning of a message, if an option of the command states the key.
 _OPTION = r"^(?:privacy\.|problem\.|tuning\.)?(total|delta|agents|loss|noise|seeds|trials|margin)(?:\.\d+)?: "
+# How an audit that is asked for attacks.
 _AUDIT = {"rounds": 2, "repeats": 100, "canaries": ["worst"]}
 
 
 class Question(Strict):
-    """Which method predicts best on a data set, at these totals."""
+    """Question which method predicts best on a data set, at given totals."""
 
     dataset: dict[str, Any]
     """Data set with its settings; paths are relative to the folder in which the command runs."""
@@ -51,7 +52,7 @@ class Question(Strict):
     """Loss; if absent that of the data set."""
     noise: Literal["published", "laplace", "gaussian"] = "gaussian"
     """Law of the noise of methods that have it; the others keep that of their papers."""
-    seeds: Annotated[Count, Field(le=MOST_SEEDS // _LOOKS[-1])] = 10
+    seeds: Annotated[Count, Field(le=MOST_SEEDS // _ANALYSES[-1])] = 10
     """Seeds of the first look."""
     trials: Count = 24
     """Settings that are tried for each method at each total."""
@@ -63,19 +64,19 @@ class Question(Strict):
 
 
 def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Write the experiment that answers a question.
+    """Return the experiment that answers a question.
 
     Parameters
     ----------
     question
-        What is asked.
+        The question.
     folder
         Folder of the study: paths in the experiment are relative to it.
 
     Returns
     -------
     dict, list of str
-        Content of the experiment's file, and which methods do not take part, with the reason.
+        Content of the experiment's file; and lines that name the methods that do not take part, with the reason.
 
     Raises
     ------
@@ -85,13 +86,13 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         If fewer than two methods suit, two names of one method among them.
     """
     info = datasets.describe(question.dataset)
-    content, suitable, same_as = _frame(question, info), {}, {}
+    content, suitable, same_as = _base_content(question, info), {}, {}
     left_out: dict[str, list[str]] = {}
-    searched: dict[str, str] = {}
+    name_of_search: dict[str, str] = {}
     for name in question.methods or _candidates():
         method = _method(name, question.noise, info)
         try:
-            alone = check_experiment({**content, "algorithms": [method]}, name)
+            candidate = check_experiment({**content, "algorithms": [method]}, name)
         except ConfigError as error:
             reason = as_typed(str(error).removeprefix(f"{name}:"))
             if question.methods:
@@ -99,30 +100,32 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
             left_out.setdefault(reason, []).append(name)
             continue
         suitable[name] = method
-        file, search = next(iter(alone.searches.items()))
-        other = search.spec.method.same_as(search.spec.as_problem)
-        same_as[name] = other or searched.setdefault(file, name)
-    methods = _each_once(suitable, same_as)
+        file, search = next(iter(candidate.searches.items()))
+        same_method = search.spec.method.same_as(search.spec.as_problem)
+        same_as[name] = same_method or name_of_search.setdefault(file, name)
+    methods = _merge_equal(suitable, same_as)
     lines = [f"{listed(names, _MOST_NAMED)}: {reason}" for reason, names in left_out.items()]
     if len(methods) < 2:
-        one = f" ({methods[0]['label']} is one)" if len(suitable) > 1 else ""
-        why = "".join(f"; {line}" for line in lines)
-        raise ValueError(f"there is nothing to rank with fewer than two methods{one}{why}")
+        note = f" ({methods[0]['label']} is one)" if len(suitable) > 1 else ""
+        reasons = "".join(f"; {line}" for line in lines)
+        raise ValueError(f"there is nothing to rank with fewer than two methods{note}{reasons}")
     optimum = {"label": "without privacy", "epsilon": math.inf, "rounds": 1}
-    content["algorithms"] = [*methods, {"name": _of_role("optimum")[0], **optimum}]
+    content["algorithms"] = [*methods, {"name": _methods_with_role("optimum")[0], **optimum}]
     check_experiment(content)
     for method in methods:
         if method["name"].endswith(".py"):
-            method["name"] = _from(folder, method["name"])
+            method["name"] = _relative_to(folder, method["name"])
     content["dataset"] = {
-        key: _from(folder, value) if key in ("path", "test") and isinstance(value, str) else value
+        key: _relative_to(folder, value)
+        if key in ("path", "test") and isinstance(value, str)
+        else value
         for key, value in question.dataset.items()
     }
     return content, lines
 
 
 def as_typed(message: str) -> str:
-    """Word a message on an experiment for who typed `admmbench rank`: with its options, and without keys of a file."""
+    """Return a message on an experiment in the terms of `admmbench rank`: with options in place of a file's keys."""
     lines = (
         re.sub(r"^algorithms\.\d+ \(.*?\): ", "", line.strip()) for line in message.splitlines()
     )
@@ -134,15 +137,15 @@ def as_typed(message: str) -> str:
     return "; ".join(re.sub(_OPTION, r"--\1: ", line) for line in lines)
 
 
-def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
-    """Everything but the methods. All records count alike, as they do in the error."""
+def _base_content(question: Question, info: DatasetInfo) -> dict[str, Any]:
+    """Return the experiment without methods. All records have the same weight, as in the test error."""
     loss = question.loss or info.default_problem
     metric = as_loss(loss).metric
     margin = question.margin
     if margin is None:
         margin = 1 if info.n_classes else 0
     source = Path(str(question.dataset.get("path", info.name))).name
-    looks = [times * question.seeds for times in _LOOKS]
+    looks = [times * question.seeds for times in _ANALYSES]
     tuning: dict[str, Any] = {"trials": question.trials}
     if min(TuningSettings().seeds) < looks[-1]:  # tuning needs other seeds than the runs
         tuning["seeds"] = [looks[-1]]
@@ -168,38 +171,38 @@ def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
     return content
 
 
-def _each_once(methods: Mapping[str, Any], same_as: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Keep one of methods that coincide, with the labels of all: one search and one run do for them."""
+def _merge_equal(methods: Mapping[str, Any], same_as: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return one of each group of equal methods, with the labels of all: one search and one run suffice for them."""
     groups: dict[str, list[str]] = {}
     for name in methods:
         chain = [name]
-        while (other := same_as.get(chain[-1], chain[-1])) not in chain:
-            chain.append(other)
-        last = min(chain[chain.index(other) :])  # several, where methods name each other
+        while (same_name := same_as.get(chain[-1], chain[-1])) not in chain:
+            chain.append(same_name)
+        last = min(chain[chain.index(same_name) :])  # several, where methods name each other
         groups.setdefault(last, []).append(name)
-    found = []
+    merged_methods = []
     for last, names in groups.items():
         names.sort(key=lambda name: name != last)
         label = " = ".join(methods[name]["label"] for name in names)
-        found.append({**methods[names[0]], "label": label})
-    return found
+        merged_methods.append({**methods[names[0]], "label": label})
+    return merged_methods
 
 
 def _candidates() -> list[str]:
-    """Methods that compete, with noise in what they send."""
-    found = (name for name in _of_role("contender") if algorithms.resolve(name).release)
-    return [name for name in found if "rows" in algorithms.resolve(name).sharing]
+    """Return the names of methods that compete, share rows, and add noise to their messages."""
+    contenders = {name: algorithms.resolve(name) for name in _methods_with_role("contender")}
+    return [name for name, cls in contenders.items() if cls.release and "rows" in cls.sharing]
 
 
-def _of_role(role: str) -> list[str]:
+def _methods_with_role(role: str) -> list[str]:
     return [n for n in algorithms.list_algorithms() if algorithms.resolve(n)().family.role == role]
 
 
 def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
     """Return a method with the axes along which it is tuned: its own, and the bound on records."""
-    own, params = algorithms.ALIASES.get(name, (name, {}))
-    cls = algorithms.resolve(own)
-    method: dict[str, Any] = {"name": own, "label": Path(name).stem}
+    registered_name, params = algorithms.ALIASES.get(name, (name, {}))
+    cls = algorithms.resolve(registered_name)
+    method: dict[str, Any] = {"name": registered_name, "label": Path(name).stem}
     if params:
         method["params"] = dict(params)
     law = cls.release.law if cls.release else ""
@@ -220,6 +223,6 @@ def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
     return method
 
 
-def _from(folder: Path, path: str) -> str:
-    """Write a path as it is from a folder."""
+def _relative_to(folder: Path, path: str) -> str:
+    """Return a path relative to a folder."""
     return os.path.relpath(expanded(path), folder)

@@ -1,4 +1,4 @@
-"""What is refused of an experiment, as a list of rules: see `admmbench.spec.rules`."""
+"""Rules that refuse an experiment, see `admmbench.spec.rules`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from admmbench.study.runs import Run
 from admmbench.validation import unknown
 
 
-def twice(names: Iterable[str]) -> str:
-    """Return a name that is there twice, or that looks as another one; empty if there is none."""
+def find_duplicate(names: Iterable[str]) -> str:
+    """Return the first of two names that are equal or look alike; empty if all names differ."""
     first: dict[str, str] = {}
     for name in names:
-        shown = unicodedata.normalize("NFC", " ".join(name.split()))
-        if shown in first:
-            return first[shown]
-        first[shown] = name
+        normalized = unicodedata.normalize("NFC", " ".join(name.split()))
+        if normalized in first:
+            return first[normalized]
+        first[normalized] = name
     return ""
 
 
@@ -27,8 +27,8 @@ def _labels(grid: Grid) -> list[str]:
     return [method.label for method in grid.algorithms]
 
 
-def _no_label(grid: Grid, names: Iterable[str]) -> str:
-    """Word a message about the first name that is no label; empty if all are."""
+def _unknown_label(grid: Grid, names: Iterable[str]) -> str:
+    """Return a message about the first name that is no label; empty if all names are labels."""
     labels = _labels(grid)
     return next((unknown("label", name, labels) for name in names if name not in labels), "")
 
@@ -38,81 +38,88 @@ def _uneven_blocks(grid: Grid) -> bool:
 
 
 def _gap(grid: Grid) -> tuple[int, list[int]] | None:
-    """The first stated block whose seeds do not follow one another, and its number."""
-    stated = enumerate(grid.blocks if grid.seed_blocks else [])
-    return next(((n, [*b]) for n, b in stated if b[-1] - b[0] >= len(b)), None)
+    """Return the first stated block whose seeds do not follow one another, with its number."""
+    blocks = enumerate(grid.blocks if grid.seed_blocks else [])
+    return next(((n, [*block]) for n, block in blocks if block[-1] - block[0] >= len(block)), None)
 
 
-def _not_ordered(grid: Grid) -> str:
-    """The first number of seeds that was ordered and is not that of an interim analysis."""
-    for label, own in grid.ordered.items():
-        for budget, n in own.items():
+def _misplaced_order(grid: Grid) -> str:
+    """Return the first ordered number of seeds that is no interim analysis, with its label and budget."""
+    for label, seeds_at_budget in grid.ordered.items():
+        for budget, n in seeds_at_budget.items():
             if n not in (grid.looks or []):
                 return f"{label}.{budget:g}: {n}"
     return ""
 
 
-def _not_offered(grid: Grid) -> str:
-    """The first budget at which methods should be attacked, and are not run."""
+def _unknown_budget(grid: Grid) -> str:
+    """Return the first budget at which methods should be attacked but are not run, with its number."""
     offered = {budget for _, budget in grid.grid}
-    wanted = enumerate((grid.audit and grid.audit.budgets) or [])
-    return next((f"{number}: {budget:g}" for number, budget in wanted if budget not in offered), "")
+    budgets = enumerate((grid.audit and grid.audit.budgets) or [])
+    return next((f"{n}: {budget:g}" for n, budget in budgets if budget not in offered), "")
 
 
-def _tuned(grid: Grid) -> str:
-    """Number of the first method that is tuned, as text."""
+def _first_tuned(grid: Grid) -> str:
+    """Return the number of the first method that is tuned, as text."""
     return next((str(n) for n, method in enumerate(grid.algorithms) if method.tune), "")
 
 
-def _settings_of_nobody(grid: Grid) -> str:
-    """Word a message about settings of no method; a label may have changed since a search."""
-    searched = (label for label, own in grid.tuned.items() if any(c.space for c in own.values()))
-    return _no_label(grid, grid.tuned.keys() - {*searched, *_labels(grid)})
+def _orphaned_settings(grid: Grid) -> str:
+    """Return a message about the first tuned settings whose label no method has; empty if there are none.
+
+    Settings that a search recorded are left out: a label may have changed since the search.
+    """
+    searched = (
+        label
+        for label, choices in grid.tuned.items()
+        if any(choice.space for choice in choices.values())
+    )
+    return _unknown_label(grid, grid.tuned.keys() - {*searched, *_labels(grid)})
 
 
-def _seeds_of_both(grid: Grid) -> list[int]:
+def _shared_seeds(grid: Grid) -> list[int]:
     tuning = grid.tuning
     return sorted({seed for b in grid.blocks for seed in b} & set(tuning.seeds if tuning else ()))
 
 
-def _own_trials(grid: Grid) -> str:
-    """Number of the first method that counts trials of its own, as text."""
-    stated = (method.privacy.model_fields_set for method in grid.algorithms)
-    return next((str(n) for n, keys in enumerate(stated) if "trials" in keys), "")
+def _first_with_trials(grid: Grid) -> str:
+    """Return the number of the first method that states trials of its own, as text."""
+    stated_keys = (method.privacy.model_fields_set for method in grid.algorithms)
+    return next((str(n) for n, keys in enumerate(stated_keys) if "trials" in keys), "")
 
 
-def _searching(grid: Grid) -> list[str]:
-    """What totals cover, other than the run alone."""
+def _covered_searches(grid: Grid) -> list[str]:
+    """Return the composition scopes of the methods' totals, other than the run alone."""
     return sorted({grid.covers(method) for method in grid.algorithms} - {"run"})
 
 
 def _too_few_trials(grid: Grid) -> bool:
-    """Whether fewer trials are stated than a search may make."""
+    """Return whether fewer trials are stated than a search may make."""
     if grid.tuning is None or grid.privacy.trials is None:
         return False
-    return bool(_searching(grid)) and grid.privacy.trials < grid.tuning.most
+    return bool(_covered_searches(grid)) and grid.privacy.trials < grid.tuning.most
 
 
-def _same(grid: Grid) -> tuple[str, str] | None:
-    """Labels of the first two methods that are one. Tuning may make one of two, but not along other axes."""
-    known: dict[tuple[str, str], str] = {}
+def _equal_methods(grid: Grid) -> tuple[str, str] | None:
+    """Return the labels of the first two methods that are equal, axes of tuning included."""
+    label_of_method: dict[tuple[str, str], str] = {}
     for method, spec in grid.computed:
-        same = Run("", spec.at(1.0)).path, repr(method.tune)
-        first = known.setdefault(same, method.label)
+        identity = Run("", spec.at(1.0)).path, repr(method.tune)
+        first = label_of_method.setdefault(identity, method.label)
         if first != method.label:
             return first, method.label
     return None
 
 
-def _trains_on_all(grid: Grid) -> str:
-    """Number of the first method that is tuned where held-out rows would train, as text."""
+def _first_training_on_all(grid: Grid) -> str:
+    """Return the number of the first tuned method that would train on held-out rows, as text."""
     for number, (method, spec) in enumerate(grid.computed):
         if method.tune and getattr(spec.scheme, "train", None):
             return str(number)
     return ""
 
 
-OF_EXPERIMENTS: list[Rule[Grid]] = [
+EXPERIMENT_RULES: list[Rule[Grid]] = [
     Rule(
         "one kind of budget",
         lambda grid: (grid.epsilon is None) == (grid.privacy.total is None),
@@ -163,56 +170,58 @@ OF_EXPERIMENTS: list[Rule[Grid]] = [
     ),
     Rule(
         "seeds ordered for methods there are",
-        lambda grid: _no_label(grid, grid.ordered),
+        lambda grid: _unknown_label(grid, grid.ordered),
         "ordered: {1}",
         "rename or remove this entry",
     ),
     Rule(
         "seeds ordered by interim analyses",
-        _not_ordered,
+        _misplaced_order,
         "ordered.{1} seeds are none of looks",
         "add the look, or remove this entry (`ordered: {}` removes all)",
     ),
     Rule(
         "tuning that says how",
-        lambda grid: grid.tuning is None and _tuned(grid),
+        lambda grid: grid.tuning is None and _first_tuned(grid),
         "algorithms.{1}.tune: the experiment has no tuning",
         "tuning: {} takes the defaults",
     ),
     Rule(
         "settings of methods there are",
-        _settings_of_nobody,
+        _orphaned_settings,
         "tuned: {1}",
         "rename or remove this entry",
     ),
     Rule(
         "tuning with seeds of its own",
-        _seeds_of_both,
+        _shared_seeds,
         "tuning.seeds: {1[0]} is a seed of the runs",
         "tuning needs others",
     ),
     Rule(
         "covered trials of all methods",
-        _own_trials,
+        _first_with_trials,
         "algorithms.{1}.privacy.trials: methods count the trials of their experiment",
         "state privacy.trials beside algorithms",
     ),
     Rule(
         "covered trials that are known",
-        lambda grid: grid.tuning is None and grid.privacy.trials is None and _searching(grid),
+        lambda grid: (
+            grid.tuning is None and grid.privacy.trials is None and _covered_searches(grid)
+        ),
         "privacy.covers: {1[0]} counts trials",
         "state tuning, or privacy.trials",
     ),
     Rule(
         "covered trials that are all",
-        lambda grid: grid.tuning and grid.tuning.beside and _searching(grid),
+        lambda grid: grid.tuning and grid.tuning.beside and _covered_searches(grid),
         "tuning.beside: privacy.covers does not count what is tried beside the best",
         "leave it out",
     ),
     Rule(
         "a best trial of one run each",
         lambda grid: (
-            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _searching(grid)
+            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _covered_searches(grid)
         ),
         "tuning.seeds: a trial is one run where privacy.covers is best_trial",
         "state one seed",
@@ -226,39 +235,39 @@ OF_EXPERIMENTS: list[Rule[Grid]] = [
     ),
     Rule(
         "audits at budgets there are",
-        _not_offered,
+        _unknown_budget,
         "audit.budgets.{1} is no budget of the experiment",
         "take it out, or add it to the budgets",
     ),
     Rule(
         "labels that differ",
-        lambda grid: twice(_labels(grid)),
+        lambda grid: find_duplicate(_labels(grid)),
         "algorithms: the label {1!r} appears twice",
         "give each method a label of its own",
     ),
     Rule(
         "a control there is",
-        lambda grid: _no_label(grid, [grid.control] if grid.control is not None else []),
+        lambda grid: _unknown_label(grid, [grid.control] if grid.control is not None else []),
         "control: {1}",
         "name a method, or leave control out",
     ),
     Rule(
         "a part of the methods there are",
-        lambda grid: _no_label(grid, grid.only or []),
+        lambda grid: _unknown_label(grid, grid.only or []),
         "only: {1}",
         "name methods, or leave only out",
     ),
     Rule(
         "methods that differ",
-        _same,
+        _equal_methods,
         "algorithms: {1[0]!r} and {1[1]!r} are the same method",
         "leave one out",
     ),
     Rule(
         "held-out rows that nobody trains on",
-        _trains_on_all,
+        _first_training_on_all,
         "algorithms.{1}.tune: agents.train shares out rows of both parts, also those that tuning holds out",
         "leave train out",
     ),
 ]
-"""What is refused of methods, budgets, seeds, tuning and audits."""
+"""Rules on methods, budgets, seeds, tuning and audits."""

@@ -13,14 +13,14 @@ from admmbench.study.address import CHECKPOINT, RESULT, Address, partition_files
 
 @dataclass(frozen=True)
 class Run:
-    """A job is a method at one epsilon, for a block of seeds.
+    """Run of a method at one epsilon, for a block of seeds: one job.
 
     Attributes
     ----------
     label
-        How the experiment calls the method.
+        Label of the method in the experiment.
     spec
-        What is computed, every setting spelt out, see `admmbench.spec.run.RunSpec.complete`.
+        Settings of the run, all spelt out, see `admmbench.spec.run.RunSpec.complete`.
     """
 
     label: str
@@ -28,30 +28,30 @@ class Run:
 
     @cached_property
     def address(self) -> Address:
-        """Say where its files are, below the folder of all runs."""
-        return Address.of(self.spec)
+        """Return the place of the run's files, below the folder of all runs."""
+        return Address.from_spec(self.spec)
 
     @property
     def path(self) -> str:
-        """Return the file of the result."""
+        """Return the path of the result, below the folder of all runs."""
         return self.address.file(RESULT)
 
     @cached_property
     def partitions(self) -> dict[str, range]:
-        """Name the files with its partition, see `admmbench.study.address.partition_files`."""
+        """Return the files with the run's partition, see `admmbench.study.address.partition_files`."""
         dataset, _, _ = self.address.folder.partition("/")
         return partition_files(self.spec, dataset)
 
     @property
     def checkpoint(self) -> str:
-        """Say where it leaves its state: there a run with a longer time limit, or none, finds it."""
+        """Return the path of the checkpoint, which runs that differ in the time limit alone share."""
         default = RunSpec.model_fields["time_limit"].default
         unlimited = self.spec.model_copy(update={"time_limit": default})
-        return Address.of(unlimited).file(CHECKPOINT)
+        return Address.from_spec(unlimited).file(CHECKPOINT)
 
     @property
     def first(self) -> Run:
-        """Return the run of its first seed alone, which stands for all blocks of its method at its budget."""
+        """Return the run of the first seed alone, which stands for all blocks of its method at its budget."""
         return Run(self.label, self.spec.model_copy(update={"seeds": self.spec.seeds[:1]}))
 
 
@@ -64,7 +64,7 @@ def blocks(seeds: Iterable[int], size: int) -> list[tuple[int, ...]]:
     Parameters
     ----------
     seeds
-        What to cut, in any order.
+        Seeds in any order.
     size
         Seeds of a whole block.
 
@@ -73,13 +73,15 @@ def blocks(seeds: Iterable[int], size: int) -> list[tuple[int, ...]]:
     Blocks of consecutive seeds, in order.
     """
 
-    def parts(place: range, own: list[int]) -> Iterator[tuple[int, ...]]:
-        if len(own) == len(place):
-            yield tuple(own)
-        elif own:
-            middle = (len(place) + 1) // 2
-            for half in (place[:middle], place[middle:]):
-                yield from parts(half, [seed for seed in own if seed in half])
+    def parts(span: range, members: list[int]) -> Iterator[tuple[int, ...]]:
+        if len(members) == len(span):
+            yield tuple(members)
+        elif members:
+            middle = (len(span) + 1) // 2
+            for half in (span[:middle], span[middle:]):
+                yield from parts(half, [seed for seed in members if seed in half])
 
     grid = itertools.groupby(sorted(seeds), lambda seed: seed // size * size)
-    return [part for first, own in grid for part in parts(range(first, first + size), list(own))]
+    return [
+        part for first, members in grid for part in parts(range(first, first + size), list(members))
+    ]

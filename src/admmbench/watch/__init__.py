@@ -1,4 +1,4 @@
-"""Watching a study: all that knows Snakemake's inside."""
+"""Watching a study: all code that depends on how Snakemake works inside."""
 
 from typing import Any
 
@@ -12,5 +12,6 @@ def __getattr__(name: str) -> Any:
         "Snakefile: the workflow itself now writes the report of what exists; "
         "leave out the import of report_what_exists, and `onerror:`."
     )
-    globals()[name] = found = lambda: None  # asked for once more by the same import
-    return found
+    # The same import asks for the name twice, and the warning should come once.
+    globals()[name] = do_nothing = lambda: None
+    return do_nothing

@@ -1,8 +1,8 @@
-"""How far a study is: a bar and rows on a terminal, plain lines elsewhere.
+"""Progress of a study: a bar and rows on a terminal, plain lines elsewhere.
 
-The plugin `snakemake-logger-plugin-rich` shows a bar for each rule and counts its jobs alike. It lacks what a study
-needs: one bar that is weighted by forecasts, the time that is left, a row for each running job with what its log says,
-and lines where there is no terminal. Both draw with the bars of rich.
+The plugin `snakemake-logger-plugin-rich` shows a bar for each rule, in which all jobs count alike. A study needs one
+bar that is weighted by forecasts, the time that is left, a row for each running job with the progress in its log, and
+lines where there is no terminal. Both draw with the bars of rich.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from admmbench.forecast.plan import Expected, find_rule
 from admmbench.jobs.progress import INTERVAL, duration
 
-# What `admmbench.jobs.progress` writes.
+# Lines that `admmbench.jobs.progress` writes.
 _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")
-# Seconds between two looks at the logs, and of work from which the time that is left follows.
-_LOOK, _PERIOD = 0.5, 3600.0
+# Seconds between two readings of the logs; seconds of work from which the time that is left is estimated.
+_REFRESH_SECONDS, _SPEED_SECONDS = 0.5, 3600.0
 
 
 @dataclass
@@ -33,15 +33,15 @@ class Job:
     Attributes
     ----------
     title
-        What to call it.
+        Title of the row.
     seconds
-        Forecast, of all its cores together.
+        Forecast of its seconds, of all its cores together.
     log
-        Where it writes what it does; None if it is silent.
+        Path of its log; None if it has no log.
     row
         Its row on the board.
     since
-        When it was started, or handed to a scheduler.
+        Time at which it was started, or handed to a scheduler.
     """
 
     title: str
@@ -51,17 +51,17 @@ class Job:
     since: float = field(default_factory=time.time)
 
     def last_lines(self, count: int) -> list[str]:
-        """Read the end of its log."""
+        """Return the last lines of the job's log."""
         try:
             text = self.log.read_text("utf-8", "replace") if self.log else ""
         except OSError:
             return []
         return text.splitlines()[-count:]
 
-    def look(self) -> tuple[float, str]:
-        """Return which part of it is done as far as it says, from 0 to 1, and the same in words."""
-        lines = [found for line in self.last_lines(3) if (found := _LINE.search(line))]
-        words = [found["done"] for found in lines[-1:]] + [duration(time.time() - self.since)]
+    def progress(self) -> tuple[float, str]:
+        """Return the part of the job that is done by its log, from 0 to 1, and a text that says the same."""
+        lines = [match for line in self.last_lines(3) if (match := _LINE.search(line))]
+        words = [match["done"] for match in lines[-1:]] + [duration(time.time() - self.since)]
         part = int(lines[-1][2]) / int(lines[-1][3]) if lines else 0.0
         return part, ", ".join(words)
 
@@ -69,28 +69,32 @@ class Job:
 class Board:
     """Display of a study in a thread of its own, until it is stopped.
 
-    The bar is weighted by a forecast of the work. The time that is left follows from how fast this work is done here.
+    The bar is weighted by a forecast of the work. The time that is left follows from the speed of the work so far.
 
     Parameters
     ----------
     title
-        What the study is called.
+        Title of the study.
     counts
         Numbers of jobs that are to be done, by rule.
-    known
-        What is known of jobs that compute, by their rule; another Snakefile may have put a word before its name.
+    forecasts
+        Forecasts of jobs that compute, by their rule; another Snakefile may have put a word before the rule's name.
     console
         A terminal, which gets the bar and a row for each running job, or a log, which gets a line now and then.
     """
 
     def __init__(
-        self, title: str, counts: Mapping[str, int], known: Mapping[str, Expected], console: Console
+        self,
+        title: str,
+        counts: Mapping[str, int],
+        forecasts: Mapping[str, Expected],
+        console: Console,
     ) -> None:
         self.total, self.done, self.failed = sum(counts.values()), 0, set[int]()
-        self._title, self._known, self._console = title, known, console
+        self._title, self._forecasts, self._console = title, forecasts, console
         self._jobs: dict[int, Job] = {}
-        # Core-seconds of all jobs, of those that have ended.
-        self.work = sum(count * self._expected(rule).seconds for rule, count in counts.items())
+        # Core-seconds of all jobs; core-seconds of the jobs that have ended; largest part of the work that was shown.
+        self.work = sum(count * self._forecast(rule).seconds for rule, count in counts.items())
         self._worked = self._shown = 0.0
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -98,26 +102,26 @@ class Board:
             TextColumn("{task.fields[facts]}", markup=False),
             console=console,
             auto_refresh=False,
-            speed_estimate_period=_PERIOD,
+            speed_estimate_period=_SPEED_SECONDS,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
         number = self._bar.add_task(title, total=self.work, facts="")
         self._study = self._bar.tasks[number]
-        # The display looks from a thread of its own, while Snakemake reports what ended.
+        # The display reads the jobs in a thread of its own, while Snakemake's messages change them.
         self._changing, self._stopped = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
 
     def show(self) -> None:
-        """Begin."""
+        """Start the display."""
         if self._console.is_terminal:
-            self._look()
+            self._refresh()
             self._bar.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Show no more, and leave a terminal as it was."""
+        """End the display, and leave a terminal as it was."""
         self._stopped.set()
         self._thread.join()
         if self._console.is_terminal:  # elsewhere it would write an empty line
@@ -125,23 +129,23 @@ class Board:
 
     def _show(self) -> None:
         terminal = self._console.is_terminal
-        while not self._stopped.wait(_LOOK if terminal else INTERVAL):
-            line = self._look()
+        while not self._stopped.wait(_REFRESH_SECONDS if terminal else INTERVAL):
+            line = self._refresh()
             if terminal:
                 self._bar.refresh()
             else:
                 self._console.print(line, markup=False, soft_wrap=True)
 
-    def _look(self) -> str:
-        """Bring the bar and the rows up to what the logs say, and return the same in one line."""
+    def _refresh(self) -> str:
+        """Update the bar and the rows from the logs, and return one line that says the same."""
         with self._changing:
             done, rows = self._worked, []
             for job in self._jobs.values():
-                part, words = job.look()
+                part, words = job.progress()
                 done += part * job.seconds
                 self._bar.update(job.row, completed=part, facts=words)
                 rows.append(f"{job.title}, {words}")
-            # A job that fails, or begins again, takes back what it had done: the bar waits until it is there again.
+            # The work of a job that fails or begins again is lost: the bar stands still until as much is done again.
             self._shown = max(self._shown, done / max(self.work, 1e-9))
             completed = min(self._shown, 1) * self.work
             self._bar.update(self._study.id, total=self.work, completed=completed)
@@ -161,8 +165,18 @@ class Board:
             yield f"{len(self._jobs)} started"
 
     def start(self, number: int, rule: str, wildcards: Mapping[str, str], log: str) -> None:
-        """Add a job that starts, perhaps once more, with Snakemake's number, and the path of its log or nothing."""
-        name, seconds = self._expected(rule)
+        """Add a job that starts, perhaps not for the first time.
+
+        Parameters
+        ----------
+        number
+            Snakemake's number of the job.
+        rule, wildcards
+            Rule of the job, and the values of its wildcards.
+        log
+            Path of its log; empty if it has none.
+        """
+        name, seconds = self._forecast(rule)
         title = ", ".join([name, *wildcards.values()])
         with self._changing:
             if number in self.failed:
@@ -179,7 +193,7 @@ class Board:
                 self._worked += job.seconds
 
     def fail(self, number: int) -> Job | None:
-        """Return a job that fails, and may be tried again; None if it did not run."""
+        """Count a job that fails, and may be tried again, and return it; None if it did not run."""
         with self._changing:
             if job := self._end(number):
                 self.failed.add(number)
@@ -191,8 +205,8 @@ class Board:
             self._bar.remove_task(job.row)
         return job
 
-    def _expected(self, rule: str) -> Expected:
-        return find_rule(self._known, rule) or Expected(rule)
+    def _forecast(self, rule: str) -> Expected:
+        return find_rule(self._forecasts, rule) or Expected(rule)
 
     @property
     def elapsed(self) -> float:

@@ -1,4 +1,4 @@
-"""What Snakemake reads of a configuration, read again: its YAML takes ``010`` for eight, and the last of equal keys."""
+"""Configurations of Snakemake, read again: Snakemake's YAML takes ``010`` for eight, and the last of equal keys."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from admmbench.study.config import ConfigError, combine, read_mapping
 
 
 def legible(path: str) -> str:
-    """Return the path of a file of the configuration; an error names one that Snakemake would fail on without a word.
+    """Return the path of a file of the configuration if the file can be read; Snakemake would fail without its name.
 
     Raises
     ------
     snakemake.exceptions.WorkflowError
-        If the file is no YAML, or not in UTF-8.
+        If the file is no YAML, or not in UTF-8; the message names it.
     """
     from snakemake.exceptions import WorkflowError
 
@@ -34,13 +34,13 @@ def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
     Parameters
     ----------
     config
-        What Snakemake read, and what a Snakefile made of it.
+        The configuration as Snakemake read it, with a Snakefile's changes.
     workflow
-        Knows the files and the words of ``--config``.
+        Snakemake's workflow, which knows the files and the words of ``--config``.
 
     Returns
     -------
-    The configuration as this package reads it, with what a Snakefile changed.
+    The configuration as this package reads it, with a Snakefile's changes.
 
     Raises
     ------
@@ -50,23 +50,27 @@ def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
     from snakemake.common.configfile import load_configfile
     from snakemake.utils import update_config
 
-    given = workflow.config_settings
-    files = workflow.configfiles[len(given.configfiles) :]  # those that Snakefiles name
-    theirs: dict[str, Any] = {}
+    settings = workflow.config_settings
+    files = workflow.configfiles[len(settings.configfiles) :]  # the files that Snakefiles name
+    raw: dict[str, Any] = {}
     for path in files:
-        update_config(theirs, load_configfile(path))
-    update_config(theirs, given.overwrite_config)
-    ours = combine(map(Path, (*files, *given.configfiles)), parse_words(given.config_args or ()))
-    return dict(_corrected(config, theirs, ours))
+        update_config(raw, load_configfile(path))
+    update_config(raw, settings.overwrite_config)
+    strict = combine(
+        map(Path, (*files, *settings.configfiles)), parse_words(settings.config_args or ())
+    )
+    return dict(_corrected_values(config, raw, strict))
 
 
-def _corrected(found: Any, theirs: Any, ours: Any) -> Any:
-    """Take our reading of each value that is as Snakemake read it."""
-    if found == theirs:
-        return ours
-    if not all(isinstance(each, Mapping) for each in (found, theirs, ours)):
-        return found
+def _corrected_values(value: Any, raw: Any, strict: Any) -> Any:
+    """Return a value with the strict reading of each part that is as Snakemake read it: a Snakefile's changes stay."""
+    if value == raw:
+        return strict
+    if not all(isinstance(reading, Mapping) for reading in (value, raw, strict)):
+        return value
     return {
-        key: _corrected(value, theirs[key], ours[key]) if key in theirs and key in ours else value
-        for key, value in found.items()
+        key: _corrected_values(part, raw[key], strict[key])
+        if key in raw and key in strict
+        else part
+        for key, part in value.items()
     }

@@ -1,4 +1,4 @@
-"""Files of a study that are damaged, or were not made in whole: the next call of Snakemake makes them again."""
+"""Damage: files of a study that are damaged or incomplete, which the next call of Snakemake makes again."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from admmbench.files import is_whole, read_sealed, sealed_json, sync, write
 from admmbench.study.housekeeping import is_locked
 
 RECORD = Path(".snakemake/admmbench_checked.json")
-"""What was checked, by path: size and times of a file that is whole, nothing of one that is to be made again."""
-_NAMED = 3
-# By its time Snakemake tells how old a folder is.
-_STAMP = ".snakemake_timestamp"
+"""Record of checks, by path: size and times of a whole file, an empty list for a file that is to be made again."""
+_MOST_NAMED = 3
+# File whose time Snakemake takes for the time of its folder.
+_TIMESTAMP = ".snakemake_timestamp"
 
 
 def make_again(
@@ -29,7 +29,7 @@ def make_again(
     cache: str,
     partitions: Mapping[str, Callable[[], None]] = MappingProxyType({}),
 ) -> None:
-    """Let Snakemake make damaged files again, as far as its targets need them, and say which.
+    """Let Snakemake make damaged files again, as far as its targets need them, and name these files.
 
     Damaged data and partitions are made here, not by a job: all runs depend on that job, and would be made again as
     well.
@@ -37,7 +37,7 @@ def make_again(
     Parameters
     ----------
     workflow
-        Snakemake's, while it looks for the jobs to do.
+        Snakemake's workflow, while Snakemake looks for the jobs to do.
     files
         Outputs of its rules.
     data
@@ -45,49 +45,51 @@ def make_again(
     cache
         Folder for downloads.
     partitions
-        What draws partitions again, by file.
+        Functions that draw a partition again, by file.
     """
     from snakemake.logging import logger
 
-    again = damaged(files)
-    workflow.dag.forcefiles.update(again)
-    folders = [folder for folder in damaged(data) if Path(folder).exists()]
-    drawn = [path for path in damaged(partitions) if Path(path).exists()]
-    for path in (*folders, *drawn, *again[:_NAMED]):
+    damaged_files = damaged(files)
+    workflow.dag.forcefiles.update(damaged_files)
+    data_folders = [folder for folder in damaged(data) if Path(folder).exists()]
+    partition_files = [path for path in damaged(partitions) if Path(path).exists()]
+    for path in (*data_folders, *partition_files, *damaged_files[:_MOST_NAMED]):
         logger.info(
             f"{path} is incomplete, altered or of an earlier version; it is made again where it is needed."
         )
-    if len(again) > _NAMED:
-        logger.info(f"So are {len(again) - _NAMED} other files.")
-    # Snakemake takes its lock later.
+    if len(damaged_files) > _MOST_NAMED:
+        logger.info(f"So are {len(damaged_files) - _MOST_NAMED} other files.")
+    # Snakemake takes its lock later, so a lock is another process's.
     if workflow.executor_plugin is None or workflow.dryrun or workflow.touch or is_locked():
         return
-    for target in (Path(path).resolve() for path in again):
+    for target in (Path(path).resolve() for path in damaged_files):
         if _is_shared(target) and not _is_former(target):
-            target.unlink(missing_ok=True)  # else Snakemake takes it from there again
-    made = dict[str, Callable[[], None]]()
-    for folder in folders:
+            # Snakemake would take the damaged file from the cache again.
+            target.unlink(missing_ok=True)
+    makers = dict[str, Callable[[], None]]()
+    for folder in data_folders:
         target = Path(folder).resolve()
         if _is_shared(target) and _is_former(target):
-            continue  # others use it; the present version has another place in the cache
+            # Other projects use the folder, and the present version has another place in the cache.
+            continue
         downloads = os.environ.get("ADMMBENCH_CACHE", cache)
-        made[folder] = partial(_prepare, data[folder], target, downloads)
-    made |= {path: partitions[path] for path in drawn}
-    for path, make in made.items():
+        makers[folder] = partial(_prepare, data[folder], target, downloads)
+    makers |= {path: partitions[path] for path in partition_files}
+    for path, make in makers.items():
         try:
             make()
-        except Exception as error:  # as of a user's module
+        except Exception as error:  # a user's module may raise any error
             logger.warning(f"{path} cannot be made again, and jobs that read it fail: {error}")
 
 
 def _is_shared(target: Path) -> bool:
-    """Whether a file is in the cache of outputs that projects share."""
+    """Return whether a file is in the cache of outputs that projects share."""
     shared = os.environ.get("SNAKEMAKE_OUTPUT_CACHE")
     return bool(shared) and target.is_relative_to(Path(str(shared)).resolve())
 
 
 def _is_former(path: Path) -> bool:
-    """Whether an earlier version wrote a file of results or a prepared data set: it is whole, but not for this one."""
+    """Return whether an earlier version wrote a file of results or a prepared data set, which is then no damage."""
     import h5py  # slow to import
 
     try:
@@ -100,25 +102,25 @@ def _is_former(path: Path) -> bool:
 
 
 def _prepare(dataset: str | dict[str, Any], folder: Path, cache: str) -> None:
-    """Prepare a data set again, in a folder that is for Snakemake as old as before, and is there all the time."""
-    with staging(folder) as beside:
-        new = Path(beside, "new")
+    """Prepare a data set again, in a folder that keeps its age for Snakemake and exists all the time."""
+    with staging(folder) as parent:
+        new = Path(parent, "new")
         prepare(dataset, new, cache=cache)
         replace_data(folder, new)
 
 
 def staging(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Return a folder beside that of a prepared data set, for another one that may take its place."""
+    """Return a temporary folder beside the folder of a prepared data set, for data that may take its place."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     return tempfile.TemporaryDirectory(".part", f".{folder.name[:50]}.", folder.parent)
 
 
 def replace_data(folder: Path, new: Path) -> None:
-    """Put a prepared data set in the place of another one, which is for Snakemake as old as before."""
-    stamp = folder / _STAMP
-    made = (stamp if stamp.exists() else folder).stat().st_mtime_ns
-    (new / _STAMP).touch()
-    os.utime(new / _STAMP, ns=(made, made))
+    """Put a prepared data set in the place of another one; the folder keeps its age for Snakemake."""
+    stamp = folder / _TIMESTAMP
+    time_made = (stamp if stamp.exists() else folder).stat().st_mtime_ns
+    (new / _TIMESTAMP).touch()
+    os.utime(new / _TIMESTAMP, ns=(time_made, time_made))
     folder.rename(new.with_name("former"))
     new.rename(folder)
     sync(folder.parent)
@@ -127,53 +129,55 @@ def replace_data(folder: Path, new: Path) -> None:
 def damaged(paths: Iterable[str]) -> list[str]:
     """Find the files that are not as they were written.
 
-    A file is read only if its size, its time of modification or its time of status change is not on record: the last
-    one changes even if somebody sets the other back. What is damaged stays on record until it is whole again, as
-    Snakemake removes it before it makes it, and may be killed in between.
+    A file is read only if its size, its time of modification or its time of status change is not on record: the time of
+    status change is new even if somebody sets the time of modification back. A damaged file stays on record until it is
+    whole again, as Snakemake removes the file before it makes it again, and may be killed in between.
     """
-    known = _known()
-    found: dict[str, list[int]] = {}
+    former_states = _read_record()
+    states: dict[str, list[int]] = {}
     for path in dict.fromkeys(paths):
-        state, former = _state(path), known.get(path)
-        if state or former == []:
-            found[path] = state if state and (state == former or _is_whole(Path(path))) else []
-    if any(known.get(path) != state for path, state in found.items()):
-        _keep({**known, **found})
-    return [path for path, state in found.items() if not state]
+        state, former_state = _file_state(path), former_states.get(path)
+        if state or former_state == []:
+            states[path] = (
+                state if state and (state == former_state or _is_whole(Path(path))) else []
+            )
+    if any(former_states.get(path) != state for path, state in states.items()):
+        _write_record({**former_states, **states})
+    return [path for path, state in states.items() if not state]
 
 
 def found_damaged() -> set[str]:
-    """Return the files that were damaged when they were last looked at, and were not made since."""
-    return {path for path, state in _known().items() if not state}
+    """Return the files that were damaged at their last check, and were not made since."""
+    return {path for path, state in _read_record().items() if not state}
 
 
 def read_all_again() -> None:
-    """Let the next call read all files, as a job failed: perhaps of a disk that lost something without a trace."""
-    _keep({path: state for path, state in _known().items() if not state})
+    """Let the next call read all files, as a job failed, perhaps because a disk lost data without a trace."""
+    _write_record({path: state for path, state in _read_record().items() if not state})
 
 
-def _known() -> dict[str, list[int]]:
+def _read_record() -> dict[str, list[int]]:
     try:
         return read_sealed(RECORD)
     except ValueError:
         return {}
 
 
-def _keep(known: Mapping[str, list[int]]) -> None:
+def _write_record(states: Mapping[str, list[int]]) -> None:
     with contextlib.suppress(OSError):
-        write(RECORD, sealed_json(known))
+        write(RECORD, sealed_json(states))
 
 
-def _state(path: str) -> list[int]:
-    """Return size and times of a file, or of the files of a folder; nothing if it is not there."""
+def _file_state(path: str) -> list[int]:
+    """Return size and times of a file, or of the files of a folder; an empty list if it does not exist."""
     try:
-        files = sorted(os.scandir(path), key=lambda each: each.name)
-        states = [each.stat() for each in files]
+        files = sorted(os.scandir(path), key=lambda entry: entry.name)
+        states = [file.stat() for file in files]
     except NotADirectoryError:
         states = [os.stat(path)]
     except OSError:
         states = []
-    return [x for each in states for x in (each.st_size, each.st_mtime_ns, each.st_ctime_ns)]
+    return [x for state in states for x in (state.st_size, state.st_mtime_ns, state.st_ctime_ns)]
 
 
 def _is_whole(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The report of a study that fails: what could be had, and what is missing and why."""
+"""Report of a study that fails: the results there are, and what is missing and why."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from admmbench.watch.damage import read_all_again
 
 
 class Remains(logging.Handler):
-    """It writes the report of what exists when Snakemake ends its log, if a job has failed.
+    """Handler that writes the report of what exists when Snakemake ends its log, if a job has failed.
 
-    Nobody waits for the report of a study that was stopped, or of which no experiment was begun but single runs or a
-    search.
+    There is no report of a study that was stopped, or that began no experiment but single runs or a search.
 
     Parameters
     ----------
     arguments
-        Of `admmbench report`.
+        Arguments of `admmbench report`.
     report
         Page to write.
     """
@@ -38,11 +37,11 @@ class Remains(logging.Handler):
 
     @property
     def stopped(self) -> bool:
-        """Tell whether somebody stopped the study: Snakemake tells nobody."""
+        """Return whether a signal stopped the study, which no message of Snakemake says."""
         return bool(self._heard)
 
     def emit(self, record: Any) -> None:
-        """Take note of a job that failed, and of one that succeeds at last."""
+        """Note a job that fails, and forget a failed job that succeeds at last."""
         match getattr(record, "event", None):
             case LogEvent.JOB_STARTED if self._heard is None:
                 self._heard = interrupts.overhear()  # Snakemake handles signals by now
@@ -52,7 +51,7 @@ class Remains(logging.Handler):
                 self._failed.discard(record.job_id)
 
     def close(self) -> None:
-        """Write the page once, and say where it is."""
+        """Write the page once, and print where it is."""
         super().close()
         begun = any(Path(word, MANIFEST).exists() for word in self._arguments)
         if not self._failed or self.stopped or not begun:
@@ -60,7 +59,7 @@ class Remains(logging.Handler):
         self._failed.clear()
         read_all_again()
         command = ["report", *self._arguments, "--keep-what-exists", "--output", self._report]
-        made = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "admmbench", *command], capture_output=True, text=True
         )
-        print((made.stdout + made.stderr).rstrip(), file=sys.stderr)
+        print((process.stdout + process.stderr).rstrip(), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Snakemake's messages about its jobs, as progress: its logger ``admmbench``."""
+"""Logger ``admmbench`` of Snakemake, which shows messages about jobs as progress."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from admmbench.watch.failure_report import Remains
     from admmbench.watch.reasons import Reasons
 
-# Of the log of a job that failed.
+# Number of lines shown of the log of a job that failed.
 _LAST_LINES = 20
-# A study that takes longer says so before it starts.
+# Seconds of a study beyond which a forecast is shown before it starts.
 HOUR = 3600.0
 
 
@@ -41,15 +41,15 @@ class Watched:
     study
         The configuration.
     overlays
-        Names of the files that change it.
+        Names of the files that change the configuration.
     report
         Page that the study writes.
     cores
-        How many there are, if they are here.
+        Number of cores of this machine that jobs may use; None where jobs run elsewhere.
     remains
-        Handler that knows whether somebody stopped the study.
+        Handler that knows whether a signal stopped the study.
     replaced
-        Experiments whose results here are by another definition, as `replaced_by` tells before the first job.
+        Experiments whose results here are by another definition, see `replaced_by`.
     """
 
     study: Study
@@ -61,7 +61,7 @@ class Watched:
 
     @property
     def title(self) -> str:
-        """Say what the study is called."""
+        """Return the title of the study: the names of its overlays."""
         return " + ".join(Path(name).stem for name in self.overlays) or "The study"
 
 
@@ -78,7 +78,7 @@ class LogHandler(LogHandlerBase):
     needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        """Show nothing yet."""
+        """Prepare the console and the handlers of events."""
         from rich.console import Console
 
         self.console = Console(
@@ -90,7 +90,7 @@ class LogHandler(LogHandlerBase):
         self._watched: Watched | None = None
         self._board: Board | None = None
         self._reasons: Reasons | None = None
-        self._cluster = self._told = self._tuned = False
+        self._cluster = self._announced = self._tuned = False
         self._events: dict[str, Callable[[Any], None]] = {
             LogEvent.RESOURCES_INFO: self._resources,
             LogEvent.RUN_INFO: self._begin,
@@ -101,19 +101,19 @@ class LogHandler(LogHandlerBase):
         }
 
     def emit(self, record: Any) -> None:
-        """Take a message."""
+        """Handle a message of Snakemake."""
         try:
             self._watched = getattr(record, "watched", self._watched)
             if self._watched is None or self._each_job:
-                self._say(record)
+                self._show_message(record)
             elif not hasattr(record, "watched"):
                 event = getattr(record, "event", "")
-                self._events.get(event, self._other)(record)
+                self._events.get(event, self._show_remark)(record)
         except Exception:
             self.handleError(record)
 
     def close(self) -> None:
-        """End the display, and say how the study ended and how to continue; or why jobs are to be done."""
+        """End the display; print how the study ended and how to continue, or the reasons for the jobs of a dry run."""
         super().close()
         if board := self._board:
             self._board = None
@@ -125,7 +125,7 @@ class LogHandler(LogHandlerBase):
                 self._print(line)
             self._print("\nThis was a dry-run: nothing was made. -p shows each job and why.")
 
-    def _say(self, record: logging.LogRecord) -> None:
+    def _show_message(self, record: logging.LogRecord) -> None:
         """Show a message as Snakemake does."""
         if (text := self.format(record)) not in ("", "None"):
             self._print(text, {logging.WARNING: "yellow", logging.ERROR: "red"}.get(record.levelno))
@@ -133,14 +133,14 @@ class LogHandler(LogHandlerBase):
     def _print(self, text: str, style: str | None = None) -> None:
         self.console.print(text, style=style, markup=False, soft_wrap=True)
 
-    def _other(self, record: logging.LogRecord) -> None:
-        """Show what may be wrong, and before the jobs what Snakemake says that is no event; its log file has all."""
-        early = not (hasattr(record, "event") or self._board or self._told)
+    def _show_remark(self, record: logging.LogRecord) -> None:
+        """Show warnings, and before the jobs also messages that are no events; Snakemake's log file has all."""
+        early = not (hasattr(record, "event") or self._board or self._announced)
         if early or record.levelno >= logging.WARNING:
-            self._say(record)
+            self._show_message(record)
 
     def _error(self, record: Any) -> None:
-        """Show what is wrong, unless it repeats that a job failed or comes of Ctrl-C."""
+        """Show an error, unless it repeats that a job failed or is a consequence of Ctrl-C."""
         if record.exception == "LockException":
             self._print(
                 f"{Path.cwd()} is locked: another Snakemake works in it, or one was killed. If none does, "
@@ -150,7 +150,7 @@ class LogHandler(LogHandlerBase):
         elif text := limits.explain(record.getMessage()):
             self._print(text, "red")
         elif not (self._stopped or (self._board and record.exception == "RuleException")):
-            self._say(record)
+            self._show_message(record)
 
     @property
     def _stopped(self) -> bool:
@@ -160,9 +160,9 @@ class LogHandler(LogHandlerBase):
         self._cluster = self._cluster or hasattr(record, "nodes")
 
     def _begin(self, record: Any) -> None:
-        """All jobs are known."""
+        """Start the display when all jobs are known, or list them in a dry run."""
         assert self._watched is not None
-        if self._told:
+        if self._announced:
             return  # a dry run gives the numbers before the jobs and after them
         from admmbench.forecast.plan import expected
         from admmbench.forecast.timing import Speeds
@@ -177,11 +177,11 @@ class LogHandler(LogHandlerBase):
         counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
         board = Board(self._watched.title, counts, expected(study, Speeds(study)), self.console)
         cores = 1 if self._cluster else self._watched.cores or 1
-        seconds, where = board.work / cores, "1 core" if cores == 1 else f"{cores} cores"
-        takes = f"{self._watched.title} takes about {duration(seconds)} on {where}."
+        seconds, cores_text = board.work / cores, "1 core" if cores == 1 else f"{cores} cores"
+        forecast = f"{self._watched.title} takes about {duration(seconds)} on {cores_text}."
         if self.common_settings.dryrun:
-            self._told, self._reasons = True, Reasons(study)
-            self._print(f"{_table(record.stats)}\n\n{takes}\n")
+            self._announced, self._reasons = True, Reasons(study)
+            self._print(f"{_table(record.stats)}\n\n{forecast}\n")
             return
         if any(rule.endswith("report") for rule in counts):
             self._print(f"The report will be {self._watched.report}.")
@@ -192,7 +192,7 @@ class LogHandler(LogHandlerBase):
             )
         self._tuned = any(rule.startswith("choose_") for rule in counts) and "all" not in counts
         if seconds > HOUR:
-            self._print(takes)
+            self._print(forecast)
         self._board = board
         board.show()
 
@@ -209,10 +209,10 @@ class LogHandler(LogHandlerBase):
 
     def _failed(self, record: Any) -> None:
         if self._board and not self._stopped and (job := self._board.fail(record.jobid)):
-            took = duration(time.time() - job.since)
-            self._print(f"✗ {job.title} failed after {took}; {job.log} ends:")
-            told = [record.rule_msg] if record.rule_msg else []  # of a scheduler
-            for line in [*job.last_lines(_LAST_LINES), *told]:
+            elapsed = duration(time.time() - job.since)
+            self._print(f"✗ {job.title} failed after {elapsed}; {job.log} ends:")
+            scheduler_lines = [record.rule_msg] if record.rule_msg else []
+            for line in [*job.last_lines(_LAST_LINES), *scheduler_lines]:
                 self._print(f"    {line}")
 
     def _conclusion(self, board: Board) -> str:
@@ -236,26 +236,26 @@ class LogHandler(LogHandlerBase):
 def replaced_by(study: Study) -> list[str]:
     """Find the experiments whose results here are by another definition, such as of another overlay.
 
-    Seeds that undecided rows ordered are added to results, and make no other definition. Messages come to the logger
-    in a thread of its own, when the first jobs may have removed these files already.
+    Seeds that undecided rows ordered are added to results, and make no other definition. The function is called before
+    the first job, as jobs may remove these files before the logger, in a thread of its own, gets a message.
     """
     from admmbench.study.config import MANIFEST
 
-    found = []
+    replaced_experiments = []
     for name in study.experiments:
         folder = Path(study.config.results, name)
-        with contextlib.suppress(
-            OSError, ValueError, TypeError, LookupError
-        ):  # not there, or damaged
+        # A manifest that is missing or damaged defines nothing.
+        with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
             former = json.loads((folder / MANIFEST).read_text("utf-8"))["experiment"]
-            ours = json.loads(study.definition(name, MANIFEST))["experiment"]
-            if (folder / "results.nc").exists() and {**former, "ordered": ours["ordered"]} != ours:
-                found.append(name)
-    return found
+            definition = json.loads(study.definition(name, MANIFEST))["experiment"]
+            former = {**former, "ordered": definition["ordered"]}
+            if (folder / "results.nc").exists() and former != definition:
+                replaced_experiments.append(name)
+    return replaced_experiments
 
 
 def _table(counts: Mapping[str, int]) -> str:
-    """Lay out the numbers of jobs; methods and experiments have rules of their own, which share a row here."""
+    """Return a table of the numbers of jobs; the rules of several methods or experiments share a row."""
     rows: Counter[str] = Counter()
     for rule, count in counts.items():
         rows[_kind(rule)] += count
@@ -263,5 +263,5 @@ def _table(counts: Mapping[str, int]) -> str:
 
 
 def _kind(rule: str) -> str:
-    """Name what a rule does, without the method or experiment that it does it for."""
+    """Return the name of a rule without the method or experiment that it is for."""
     return re.sub(r"(^|_)(run|time|audit|tune|choose|figures)_.*", r"\1\2", rule)

@@ -1,6 +1,7 @@
-"""Results of earlier code that today's code computes alike get today's fingerprints, so that nothing is run again.
+"""Migration: results of earlier code that today's code computes alike get today's fingerprints, and are not run again.
 
-Fingerprints of code change whenever a module moves. `admmbench.watch.witnesses` says what is computed again.
+Fingerprints of code change whenever a module moves. `admmbench.watch.witnesses` chooses the results that are computed
+again to compare them.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def migrate(
     words
         Options by which Snakemake finds its configuration.
     most, dry_run, progress
-        As of `judge`; in a dry run Snakemake's records stay as they are, too.
+        See `judge`; in a dry run Snakemake's records stay as they are, too.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def migrate(
             rows.append(Row((), [str(path)], verdict))
             if verdict == Verdict.DIFFERENT:
                 continue
-            for file, make in _makers(study, folder, data):
+            for file, make in _piece_makers(study, folder, data):
                 try:
                     pieces += [make()] if file.exists() and not file.is_symlink() else []
                 except LookupError as error:
@@ -105,9 +106,9 @@ def migrate(
 def _prepared(
     study: Study, path: Path, dataset: str | dict[str, Any], stack: ExitStack, dry_run: bool
 ) -> tuple[Dataset, Verdict]:
-    """Prepare a data set by today's code; it takes the place of what runs read where the arrays are the same."""
+    """Prepare a data set by today's code, and put it in the place of the former one if the arrays are equal."""
     with contextlib.suppress(DatasetError):
-        if fingerprint.of_dataset(dataset) in _recorded(path):
+        if fingerprint.of_dataset(dataset) in _recorded_parameters(path):
             return open_as(dataset, path), Verdict.CURRENT
     new = Path(stack.enter_context(damage.staging(path)), "new")
     cache = os.environ.get("ADMMBENCH_CACHE", study.config.data.cache)
@@ -121,15 +122,15 @@ def _prepared(
 
 
 def _checksums(folder: Path) -> Any:
-    """Checksums of the arrays of a prepared data set, of whichever version; nothing of a damaged one."""
+    """Return the checksums of the arrays of a prepared data set of any version; None if it is damaged."""
     try:
         return json.loads((folder / "dataset.json").read_text("utf-8"))["arrays"]
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _recorded(path: Path) -> str:
-    """Parameters of the job that made a file, as Snakemake recorded them."""
+def _recorded_parameters(path: Path) -> str:
+    """Return the parameters of the job that made a file, as Snakemake recorded them."""
     from snakemake.io import IOFile
     from snakemake.persistence.file import FilePersistence
 
@@ -137,135 +138,156 @@ def _recorded(path: Path) -> str:
     return " ".join(records.params(IOFile(str(path))) or ())
 
 
-def _makers(study: Study, folder: str, data: Dataset) -> Iterator[tuple[Path, Callable[[], Piece]]]:
-    """List the files that are computed of a data set, each once, with what describes it."""
-    shared = set[Path]()
+def _piece_makers(
+    study: Study, folder: str, data: Dataset
+) -> Iterator[tuple[Path, Callable[[], Piece]]]:
+    """Yield the distinct files that are computed from a data set, each with the function that makes its piece."""
+    described = set[Path]()
     for name, experiment in study.experiments.items():
         if experiment.dataset_folder != folder:
             continue
         results = Path(study.config.results, name)
         for run in experiment.runs:
             path = study.runs_folder(name) / run.path
-            if path not in shared:
-                yield path, partial(_of_run, run, path, data, study)
-            shared.add(path)
+            if path not in described:
+                yield path, partial(_run_piece, run, path, data, study)
+            described.add(path)
         for file, run in experiment.audits.items():
             path = results / AUDITS / file
-            yield path, partial(_of_audit, run.first, path, data, experiment)
-        for file, of in experiment.searches.items():
-            found = experiment.chosen[of.label].get(of.budget)
-            if experiment.tuning and found and found.space == of.space(experiment.tuning):
+            yield path, partial(_audit_piece, run.first, path, data, experiment)
+        for file, search in experiment.searches.items():
+            outcome = experiment.chosen[search.label].get(search.budget)
+            if experiment.tuning and outcome and outcome.space == search.space(experiment.tuning):
                 path = results / TUNING / file
-                path = path if path.exists() else _tuned(name)
-                yield path, partial(_of_search, of, path, data, name, experiment)
+                path = path if path.exists() else _tuned_file(name)
+                yield path, partial(_search_piece, search, path, data, name, experiment)
 
 
-def _of_run(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
-    """Describe the file of a run."""
+def _run_piece(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
+    """Return the piece of a run's file."""
     device, threads = chosen(run.spec, study.config.device), study.config.threads
     parts = json.dumps(fingerprint.parts(run.spec), sort_keys=True)
-    now = {"fingerprint": fingerprint.of_run(run.spec), "code": parts}
+    present = {"fingerprint": fingerprint.of_run(run.spec), "code": parts}
     former = read(path)
-    aggregate.check(former.assign_attrs(now), path, run)
-    code = "" if former.attrs.items() >= now.items() else str(former.attrs["fingerprint"])
+    aggregate.check(former.assign_attrs(present), path, run)
+    code = "" if former.attrs.items() >= present.items() else str(former.attrs["fingerprint"])
 
-    def again() -> Difference | None:
+    def recompute() -> Difference | None:
         trace, former = run_spec(run.spec, data, Context(threads, device)), read(path)
         exactly = trace.attrs["arithmetic"] == former.attrs["arithmetic"]
         return differ(former, trace, exactly=exactly)
 
     def renew() -> None:
-        job.write(read(path).assign_attrs(now), path)
+        job.write(read(path).assign_attrs(present), path)
 
-    return Piece(run.label, path, code, run.spec, work(run.spec), again, renew)
+    return Piece(run.label, path, code, run.spec, work(run.spec), recompute, renew)
 
 
-def _of_audit(run: Run, path: Path, data: Dataset, experiment: Experiment) -> Piece:
-    """Describe the file of an audit; Snakemake alone recorded the code that made it."""
+def _audit_piece(run: Run, path: Path, data: Dataset, experiment: Experiment) -> Piece:
+    """Return the piece of an audit's file; Snakemake alone recorded the code that made it."""
     settings, former = experiment.audit, read_json(path)
     assert settings is not None
-    now = {fingerprint.of_run(run.spec), fingerprint.of_modules(("admmbench.audit.auditor",))}
-    made = {*re.findall(r"'([0-9a-f]{16})'", _recorded(path))}
-    code = "" if now <= made else " ".join(sorted(made)) or str(path)
+    present_codes = {
+        fingerprint.of_run(run.spec),
+        fingerprint.of_modules(("admmbench.audit.auditor",)),
+    }
+    former_codes = {*re.findall(r"'([0-9a-f]{16})'", _recorded_parameters(path))}
+    code = "" if present_codes <= former_codes else " ".join(sorted(former_codes)) or str(path)
 
-    def again() -> Difference | None:
+    def recompute() -> Difference | None:
         return differ_json(former, audit(run.spec, data, settings).to_dict())
 
     def renew() -> None:
         write(path, sealed_json(former, indent=1))
 
-    seconds, more = attack_seconds(run.spec, settings, LIMITS), settings.model_dump()
-    return Piece(f"attacks on {run.label}", path, code, run.spec, seconds, again, renew, more)
+    seconds, extra_settings = attack_seconds(run.spec, settings, LIMITS), settings.model_dump()
+    return Piece(
+        f"attacks on {run.label}", path, code, run.spec, seconds, recompute, renew, extra_settings
+    )
 
 
-def _of_search(of: Search, path: Path, data: Dataset, name: str, experiment: Experiment) -> Piece:
-    """Describe a search: it is the same if it would try the same again, and the best trial has the same error."""
-    settings, now, own = experiment.tuning, fingerprint.of_run(of.spec), _tuned(name)
+def _search_piece(
+    search: Search, path: Path, data: Dataset, name: str, experiment: Experiment
+) -> Piece:
+    """Return the piece of a search, unchanged if it tries the same settings and the best trial has the same error."""
+    settings, tuned_file = experiment.tuning, _tuned_file(name)
     assert settings is not None
-    kept = experiment.chosen[of.label][of.budget].model_dump() if path == own else read_json(path)
-    former = {key: kept[key] for key in ("settings", "error", "code")}
+    present_code = fingerprint.of_run(search.spec)
+    record = (
+        experiment.chosen[search.label][search.budget].model_dump()
+        if path == tuned_file
+        else read_json(path)
+    )
+    former_outcome = {key: record[key] for key in ("settings", "error", "code")}
 
-    def again() -> Difference | None:
-        tried = {json.dumps(each["settings"]): each for each in kept.get("trials", ())}
+    def recompute() -> Difference | None:
+        trial_of_settings = {
+            json.dumps(trial["settings"]): trial for trial in record.get("trials", ())
+        }
 
         def measure(values: Any) -> Score:
-            return Score(*(tried[json.dumps(values)][key] for key in Score._fields))
+            return Score(*(trial_of_settings[json.dumps(values)][key] for key in Score._fields))
 
-        with contextlib.suppress(KeyError):  # it would try what it did not
-            if tried:
-                best = trials.repeat(of.axes, settings, measure).best.settings
-                if best != former["settings"]:
+        # A setting without a former trial is a KeyError: today's search would try other settings.
+        with contextlib.suppress(KeyError):
+            if trial_of_settings:
+                best = trials.repeat(search.axes, settings, measure).best.settings
+                if best != former_outcome["settings"]:
                     return Difference("best trial", math.nan)
-            score = trials.score(of.spec, former["settings"], settings, data)
-            return differ_json({"error": former["error"]}, {"error": score.error})
+            score = trials.score(search.spec, former_outcome["settings"], settings, data)
+            return differ_json({"error": former_outcome["error"]}, {"error": score.error})
         return Difference("trial", math.nan)
 
     def renew() -> None:
-        if path != own:
-            write(path, sealed_json({**kept, "code": now}, indent=1))
-        given = checked(Tuned, read_mapping(own), str(own)) if own.exists() else {}
-        entry = given.get(of.label, {}).get(of.budget)
-        if entry and entry.code == former["code"]:
-            given[of.label][of.budget] = entry.model_copy(update={"code": now})
-            write(own, dump(given))
+        if path != tuned_file:
+            write(path, sealed_json({**record, "code": present_code}, indent=1))
+        tuned = (
+            checked(Tuned, read_mapping(tuned_file), str(tuned_file)) if tuned_file.exists() else {}
+        )
+        entry = tuned.get(search.label, {}).get(search.budget)
+        if entry and entry.code == former_outcome["code"]:
+            tuned[search.label][search.budget] = entry.model_copy(update={"code": present_code})
+            write(tuned_file, dump(tuned))
 
-    code = "" if former["code"] == now else former["code"] or "unknown"
-    more = {"axes": {key: axis.model_dump() for key, axis in of.axes.items()}}
-    more["tuning"], title = settings.model_dump(), f"tuning of {of.label}"
-    return Piece(title, path, code, of.spec, work(of.spec), again, renew, more)
+    code = "" if former_outcome["code"] == present_code else former_outcome["code"] or "unknown"
+    extra_settings = {"axes": {key: axis.model_dump() for key, axis in search.axes.items()}}
+    extra_settings["tuning"], title = settings.model_dump(), f"tuning of {search.label}"
+    return Piece(
+        title, path, code, search.spec, work(search.spec), recompute, renew, extra_settings
+    )
 
 
-def _tuned(name: str) -> Path:
+def _tuned_file(name: str) -> Path:
     return OWN / TUNED / f"{name}.yaml"
 
 
 def read(path: Path) -> xr.Dataset:
-    """Read a file of a run, of this version or of one whose checksum was of values, names and attributes.
+    """Read a file of a run, of this version or of an earlier one, whose checksum was of values, names and attributes.
 
     Raises
     ------
     StaleResultError
-        If it is damaged.
+        If the file is damaged.
     """
     try:
         return seal.read(path)
     except StaleResultError as error:
         try:
-            found = xr.load_dataset(path, engine="h5netcdf")
+            dataset = xr.load_dataset(path, engine="h5netcdf")
         except Exception:  # damage may end in any
             raise error from None
-        if found.attrs.pop(SEAL, "") != _former_checksum(found):
+        if dataset.attrs.pop(SEAL, "") != _former_checksum(dataset):
             raise
-        return found
+        return dataset
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a file of an audit or a search, of this version or of one whose checksum was of its content.
+    """Read a file of an audit or a search, of this version or of an earlier one, whose checksum was of its content.
 
     Raises
     ------
     ValueError
-        If it is damaged.
+        If the file is damaged.
     """
     try:
         return read_sealed(path)
@@ -280,7 +302,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _former_checksum(dataset: xr.Dataset) -> str:
-    """Checksum of values, names and attributes, as files of runs had it among the last."""
+    """Return the checksum of values, names and attributes that files of earlier versions had as an attribute."""
 
     def text(value: object) -> bytes:
         return json.dumps(value, sort_keys=True, default=plain).encode()
@@ -288,32 +310,32 @@ def _former_checksum(dataset: xr.Dataset) -> str:
     def plain(value: object) -> object:
         return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
 
-    found = hashlib.sha256(text(dataset.attrs))
+    checksum = hashlib.sha256(text(dataset.attrs))
     for name in sorted(map(str, dataset.variables)):
         variable = dataset.variables[name]
         values = np.ascontiguousarray(variable.values)
         is_text = values.dtype.kind in "OSU"
         kind = "text" if is_text else values.dtype.str
-        found.update(text([name, variable.dims, variable.shape, kind]))
-        found.update(text(dict(variable.attrs)))
-        found.update(text(values.tolist()) if is_text else values.tobytes())
-    return found.hexdigest()
+        checksum.update(text([name, variable.dims, variable.shape, kind]))
+        checksum.update(text(dict(variable.attrs)))
+        checksum.update(text(values.tolist()) if is_text else values.tobytes())
+    return checksum.hexdigest()
 
 
-def _record(study: Study, kept: set[str], words: Sequence[str]) -> None:
-    """Let Snakemake record that files are up to date; all others are made again as before."""
+def _record(study: Study, current: set[str], words: Sequence[str]) -> None:
+    """Let Snakemake record that the current files are up to date; it makes all others again, as before."""
     targets = set[str]()
     for name, experiment in study.experiments.items():
         folder = Path(study.config.results, name)
         runs = {f"{study.runs_folder(name)}/{run.path}" for run in experiment.runs}
         if experiment.timed:  # Snakemake makes no timed runs while their manifest is outdated
             _snakemake([str(folder / MANIFEST)], words)
-        targets |= runs & kept if not experiment.timed or runs <= kept else set()
-        targets |= {f"{folder}/{AUDITS}/{file}" for file in experiment.audits} & kept
+        targets |= runs & current if not experiment.timed or runs <= current else set()
+        targets |= {f"{folder}/{AUDITS}/{file}" for file in experiment.audits} & current
         searches = {*map(str, folder.glob(f"{TUNING}/*.json"))}
-        targets |= searches & kept
-        if searches and searches <= kept:
-            targets.add(str(_tuned(name)))
+        targets |= searches & current
+        if searches and searches <= current:
+            targets.add(str(_tuned_file(name)))
     if targets:
         _snakemake(sorted(targets), ["--touch", *words])
 
@@ -328,39 +350,45 @@ def _snakemake(targets: Sequence[str], words: Sequence[str]) -> None:
 
 
 def reference_pieces(folder: Path) -> Iterator[Piece]:
-    """Describe what is kept of each method in a folder of reference results, but for what is marked as outdated."""
+    """Yield a piece for each method in a folder of reference results that is not marked as outdated."""
     for path in sorted(folder.glob("*.nc")):
-        kept = reference.read(path)
-        if kept is None:
+        results = reference.read(path)
+        if results is None:
             continue
         experiment = load({"experiments": [path.stem]}).experiments[path.stem]
-        ran = kept["status"].stack(run=["algorithm", "epsilon", "seed"])
-        made = {*ran["run"].values[ran.values != Outcome.NOT_RUN]}
+        statuses = results["status"].stack(run=["algorithm", "epsilon", "seed"])
+        computed = {*statuses["run"].values[statuses.values != Outcome.NOT_RUN]}
         firsts: dict[str, list[Run]] = {}
-        for run in (each.first for each in experiment.runs):
-            if (run.label, run.spec.stated_budget, run.spec.seeds[0]) in made:
+        for run in (block.first for block in experiment.runs):
+            if (run.label, run.spec.stated_budget, run.spec.seeds[0]) in computed:
                 firsts.setdefault(run.label, []).append(run)
-        for label in reference.outdated_labels(kept):
+        for label in reference.outdated_labels(results):
             firsts.pop(label, None)
         for label, runs in firsts.items():
-            yield _of_reference(min(runs, key=lambda run: work(run.spec)), path, kept, label)
+            yield _reference_piece(min(runs, key=lambda run: work(run.spec)), path, results, label)
 
 
-def _of_reference(run: Run, path: Path, kept: xr.Dataset, label: str) -> Piece:
-    """Describe what is kept of a method; the witness is one seed, which rounding may tell from a block of them."""
-    spec, now = run.spec, fingerprint.of_run(run.spec)
-    made = str(kept["fingerprint"].sel(algorithm=label).item())
+def _reference_piece(run: Run, path: Path, results: xr.Dataset, label: str) -> Piece:
+    """Return the piece of a method's reference results.
 
-    def again() -> Difference | None:
-        at = {"algorithm": label, "epsilon": spec.stated_budget, "seed": [*spec.seeds]}
-        former, trace = kept.sel(at), run_spec(spec, load_dataset(spec.dataset))
+    The witness is a run of one seed, whose numbers differ by rounding from those of a block of seeds.
+    """
+    spec, present_code = run.spec, fingerprint.of_run(run.spec)
+    former_code = str(results["fingerprint"].sel(algorithm=label).item())
+
+    def recompute() -> Difference | None:
+        selection = {"algorithm": label, "epsilon": spec.stated_budget, "seed": [*spec.seeds]}
+        former, trace = results.sel(selection), run_spec(spec, load_dataset(spec.dataset))
         rounds = np.intersect1d(former["round"], trace["round"])
         names = [*{*trace.data_vars} & {*former.data_vars} - {"mistakes"}]  # those of all seeds
-        both = [each[names].sel(round=rounds).reset_coords(drop=True) for each in (former, trace)]
-        return differ(*both, exactly=False)
+        traces = [
+            computation[names].sel(round=rounds).reset_coords(drop=True)
+            for computation in (former, trace)
+        ]
+        return differ(*traces, exactly=False)
 
     def renew() -> None:
-        reference.renew(path, label, now)
+        reference.renew(path, label, present_code)
 
-    code, title = "" if made == now else made, f"{label} of {path.stem}"
-    return Piece(title, path, code, spec, work(spec), again, renew)
+    code, title = "" if former_code == present_code else former_code, f"{label} of {path.stem}"
+    return Piece(title, path, code, spec, work(spec), recompute, renew)

@@ -1,4 +1,4 @@
-"""Why a study makes files again: Snakemake's reasons, in the words of the study."""
+"""Reasons for which a study makes files again: Snakemake's reasons, in the words of the study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from admmbench.spec.run import RunSpec
 from admmbench.study.config import AUDITS, TUNING, Study
 from admmbench.watch import damage
 
-# What Snakemake says, and what it means to a study. Of parameters, a fingerprint alone is about code.
+# Phrases of Snakemake, and their meaning to a study. Among the parameters of a job, only a fingerprint is about code.
 _NEVER_MADE = "Missing output files"
 _FORCED = "Forced execution"
 _MEANINGS = {
@@ -61,14 +61,24 @@ class Reasons:
         self._code_changes: dict[tuple[str, ...], list[str]] = {}
 
     def add(self, title: str, files: Sequence[str], reason: str) -> None:
-        """Add a job that makes files, for a reason in Snakemake's words; its title counts if it is about no method."""
+        """Add a job to be done.
+
+        Parameters
+        ----------
+        title
+            Title of a job that is about no method.
+        files
+            Files that the job makes.
+        reason
+            The reason, in Snakemake's words.
+        """
         if len(files) == 1:
             title = self._labels.get(files[0], title)
         for words in self._explain(reason, files[0]):
             self._titles[words][title] += 1
 
     def lines(self) -> Iterator[str]:
-        """Return a line for each reason, which names the jobs that have it."""
+        """Yield a line for each reason, which names its jobs."""
         for words, titles in self._titles.items():
             count = titles.total()
             yield f"{', '.join(titles)}: {words} ({count} {'job' if count == 1 else 'jobs'})"
@@ -80,30 +90,31 @@ class Reasons:
         if _FORCED in reason:
             damaged = file in self._damaged
             yield "it is damaged or of an earlier version" if damaged else "it was asked for"
-        yield from (meaning for said, meaning in _MEANINGS.items() if said in reason)
+        yield from (meaning for phrase, meaning in _MEANINGS.items() if phrase in reason)
         yield from (f"{newer} is newer" for newer in _NEWER.findall(reason))
         for changed in _CHANGED.findall(reason):
-            both = " ".join(changed).replace("<nothing exclusive>", "")
-            if codes := tuple(_FINGERPRINT.findall(both)):
+            parameters = " ".join(changed).replace("<nothing exclusive>", "")
+            if codes := tuple(_FINGERPRINT.findall(parameters)):
                 spec = self._runs.get(file)
                 if codes not in self._code_changes:
-                    found = _code_changes(Path(file), spec) if spec else [_PARTS["method"]]
-                    self._code_changes[codes] = [*found]
+                    changes = _code_changes(Path(file), spec) if spec else [_PARTS["method"]]
+                    self._code_changes[codes] = [*changes]
                 yield from self._code_changes[codes]
-            if re.search(r"\w", _FINGERPRINT.sub("", both)):
+            if re.search(r"\w", _FINGERPRINT.sub("", parameters)):
                 yield "its settings changed"
 
 
 def _code_changes(file: Path, spec: RunSpec) -> Iterator[str]:
-    """Say what of the code, and of packages, is another than when a run was made, as far as its file tells."""
+    """Yield the changes of code and of packages since a run was made, as far as its file tells."""
     try:
-        made = seal.read(file).attrs
-        code, versions = (json.loads(made[name]) for name in ("code", "versions"))
-    except (seal.StaleResultError, LookupError):  # it is damaged, or an earlier version made it
+        attrs = seal.read(file).attrs
+        code, versions = (json.loads(attrs[name]) for name in ("code", "versions"))
+    # The file may be damaged, or made by an earlier version.
+    except (seal.StaleResultError, LookupError):
         yield _PARTS["method"]
         return
-    now = fingerprint.parts(spec)
-    yield from (words for part, words in _PARTS.items() if code[part] != now[part])
+    present_parts = fingerprint.parts(spec)
+    yield from (words for part, words in _PARTS.items() if code[part] != present_parts[part])
     for name, version in fingerprint.packages(spec).items():
         if versions.get(name) != version:
             yield f"{name} {versions.get(name)} -> {version}"

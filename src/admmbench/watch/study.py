@@ -1,4 +1,4 @@
-"""Run a study with Snakemake, which shows how far it is by the logger ``admmbench``."""
+"""Runs of a study with Snakemake, whose logger ``admmbench`` shows the progress."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
 from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
-from admmbench.study.grid import merged
+from admmbench.study.mappings import merged
 from admmbench.validation import meant
 from admmbench.watch.logger import HOUR
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def separated(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Tell the overlays of a configuration from options and targets of Snakemake, in whatever order they stand.
+def split_overlays(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split words into overlays of the configuration, and options and targets of Snakemake.
 
     Parameters
     ----------
     words
-        As they were typed: YAML files before all targets are overlays, but those that the workflow writes.
+        Words as they were typed: YAML files before all targets are overlays, except files that the workflow writes.
 
     Returns
     -------
@@ -52,25 +52,25 @@ def separated(words: Sequence[str]) -> tuple[list[str], list[str]]:
     ValueError
         If Snakemake has no such option, or an option takes an overlay for one of its values.
     """
-    given = _parser().parse_intermixed_args([*words])
-    is_overlay = functools.partial(_is_overlay, folder=Path(given.directory or "").absolute())
-    for option, values in vars(given).items():
+    arguments = _parser().parse_intermixed_args([*words])
+    is_overlay = functools.partial(_is_overlay, folder=Path(arguments.directory or "").absolute())
+    for option, values in vars(arguments).items():
         if option in ("configfile", "targets") or not isinstance(values, list | set | tuple):
             continue
-        if taken := [str(value) for value in values if is_overlay(str(value))]:
+        if swallowed := [str(value) for value in values if is_overlay(str(value))]:
             raise ValueError(
-                f"{taken[0]}: stands behind --{option.replace('_', '-')}, which takes it for one of its values; name "
-                "configuration files first"
+                f"{swallowed[0]}: stands behind --{option.replace('_', '-')}, which takes it for one of its values; "
+                "name configuration files first"
             )
-    overlays = [*itertools.takewhile(is_overlay, given.targets)]
-    others = [*words]
+    overlays = [*itertools.takewhile(is_overlay, arguments.targets)]
+    remaining = [*words]
     for name in overlays:
-        others.remove(name)
-    return overlays, others
+        remaining.remove(name)
+    return overlays, remaining
 
 
 def _is_overlay(word: str, folder: Path) -> bool:
-    """Whether a word is a YAML file that the workflow does not write in the folder of the study."""
+    """Return whether a word is a YAML file that the workflow does not write in the folder of the study."""
     path = folder / word
     written = path.parent == folder / OWN / TUNED
     return path.suffix in SUFFIXES and "=" not in word and not written
@@ -101,32 +101,35 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
     """
     from snakemake.cli import main
 
-    # Of a folder that it cannot write to, Snakemake shows a traceback.
-    check_output(Path(_parsed(options).directory or "", ".snakemake/locks/of_jobs"))
-    study = read(_overlays(overlays, options), changes=_changes(options))
-    if sum(work(run.spec) for each in study.experiments.values() for run in each.runs) > HOUR:
+    # Snakemake would show a traceback for a folder that it cannot write to.
+    check_output(Path(_parse(options).directory or "", ".snakemake/locks/of_jobs"))
+    study = read(_find_overlays(overlays, options), changes=_changes(options))
+    if (
+        sum(work(run.spec) for experiment in study.experiments.values() for run in experiment.runs)
+        > HOUR
+    ):
         with shown("Timing rounds", "kind of run") as progress:
             Speeds(study).measure(progress)
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
-    with interrupts.raised() as heard:
+    with interrupts.raised() as signals:
         try:
-            main(_words(overlays, options))
+            main(_command_line(overlays, options))
         except SystemExit as end:
-            return interrupts.STATUS if heard else int(end.code or 0)
+            return interrupts.STATUS if signals else int(end.code or 0)
     return 0
 
 
 def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
     """Run a study, judge it, and order the next look of undecided rows, until all are decided or have had their looks.
 
-    Orders are recorded in files of the configuration before they run: the loop can be killed, and goes on when it is
+    Orders are recorded in files of the configuration before they run, so that a loop that was killed goes on when it is
     called again.
 
     Parameters
     ----------
     overlays, options
-        As of :func:`run`.
+        See :func:`run`.
 
     Returns
     -------
@@ -140,30 +143,30 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
         If no experiment has looks, the options do not make the results, an experiment states its own orders, or
         overlays are named in two ways.
     """
-    parsed = _parsed(options)
+    parsed = _parse(options)
     if parsed.dryrun or parsed.unlock:
-        what = "a dry run makes no results" if parsed.dryrun else "--unlock makes no results"
-        raise ValueError(f"--until-decided: {what} to judge; leave one of the two out")
+        fault = "a dry run makes no results" if parsed.dryrun else "--unlock makes no results"
+        raise ValueError(f"--until-decided: {fault} to judge; leave one of the two out")
     return run_turns(_turns_until_decided(overlays, options))
 
 
 def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> Iterator[list[str]]:
     """Yield the words of the study as long as its results order seeds."""
     words = [*map(str, overlays), *options]
-    overlays = _overlays(overlays, options)
+    overlays = _find_overlays(overlays, options)
     ordered = True
     while ordered:
         study = read(overlays, changes=_changes(options))
-        if not any(each.looks for each in study.experiments.values()):
+        if not any(experiment.looks for experiment in study.experiments.values()):
             raise ValueError("--until-decided: no experiment of this study has looks")
         yield words
-        comparison, ordered = compared(study), False
+        comparison, ordered = compare_methods(study), False
         cells = [comparison.isel(setting=number) for number in range(comparison.sizes["setting"])]
         for name, experiment in study.experiments.items():
             further = experiment.ordered
             for cell in cells:
                 if cell["experiment"] == name:
-                    further = merged(further, orders.further(experiment, cell))
+                    further = merged(further, orders.order_seeds(experiment, cell))
             if further != experiment.ordered:
                 path = orders.record(name, further)
                 if read(overlays, changes=_changes(options)).experiments[name].ordered != further:
@@ -184,11 +187,11 @@ def run_turns(
     Parameters
     ----------
     turns
-        Words of each call. They are asked for when the calls before ended well, so they may follow from their results.
+        Words of each call. The words of a call may follow from the results of earlier calls, which have ended well.
     folder
-        Where to call it.
+        Folder of the study.
     config
-        Folder of the configuration; that of the study's folder if absent.
+        Folder of the configuration; the one in the study's folder if absent.
 
     Returns
     -------
@@ -201,52 +204,52 @@ def run_turns(
 
 
 def turn(words: Sequence[str], folder: Path, config: Path | None) -> int:
-    """Call ``admmbench study`` in a process of its own, as Snakemake keeps what it read; return its exit status.
+    """Call ``admmbench study`` in a process of its own, as Snakemake keeps what it read; return the exit status.
 
-    A signal ends both, and the study first, however long it takes to leave things in order. The study and its jobs are
-    a session of their own, to which signals are handed on: so they hear each one once, whether a terminal, a notebook
-    or another process sends it.
+    A signal ends both processes: first the study, however long it takes to leave its files in order. The study and its
+    jobs are a session of their own, to which this process hands on each signal. So they get each signal once, whether a
+    terminal, a notebook or another process sends it.
     """
-    heard: list[int] = []
+    received: list[int] = []
     groups: list[int] = []
 
-    def hear(number: int, frame: object) -> None:
-        heard.append(number)
+    def forward(number: int, frame: object) -> None:
+        received.append(number)
         for group in groups:
-            with contextlib.suppress(ProcessLookupError):  # it has ended
+            with contextlib.suppress(ProcessLookupError):  # the study has ended
                 os.killpg(group, number)
 
     command = [sys.executable, "-m", "admmbench", "study", *words]
     environment = {**os.environ, **({CONFIG_FOLDER: str(config)} if config else {})}
-    with interrupts.handled(hear, (*interrupts.SIGNALS, signal.SIGTERM)):
+    with interrupts.handled(forward, (*interrupts.SIGNALS, signal.SIGTERM)):
         study = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True)
         groups.append(study.pid)
-        if heard:  # while it was started
-            hear(heard[-1], None)
+        if received:  # the signal came while the study was started
+            forward(received[-1], None)
         status = study.wait()
-    return interrupts.STATUS if heard or status < 0 else status
+    return interrupts.STATUS if received or status < 0 else status
 
 
-def compared(study: Study) -> xr.Dataset:
+def compare_methods(study: Study) -> xr.Dataset:
     """Compare the methods of a study by its results, see `admmbench.results.who_wins.compare`.
 
     Raises
     ------
     ValueError
-        If results are not there or not of all runs of the study, or no two methods are equally private.
+        If results are missing or not of all runs of the study, or no two methods are equally private.
     """
-    found, fix = [], "run the study first, with its target all"
+    results_of_experiments, fix = [], "run the study first, with its target all"
     for name, experiment in study.experiments.items():
         path = Path(study.config.results, name, "results.nc")
         if not path.exists():
             raise ValueError(f"{path} is not there: {fix}")
         results = seal.read(path)
-        # Those of an earlier look would order one look after another.
-        asked = sum(len(run.spec.seeds) for run in experiment.runs)
-        if (results["status"] != Outcome.NOT_RUN).sum() != asked:
+        # Results of an earlier look would order further seeds although the present look is not judged.
+        n_requested = sum(len(run.spec.seeds) for run in experiment.runs)
+        if (results["status"] != Outcome.NOT_RUN).sum() != n_requested:
             raise ValueError(f"{path} has other runs than the configuration asks for: {fix}")
-        found.append(results)
-    comparison = compare(found)
+        results_of_experiments.append(results)
+    comparison = compare(results_of_experiments)
     if comparison is None:
         raise ValueError("no two methods of this study are equally private: nothing can be decided")
     return comparison
@@ -266,31 +269,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _parsed(options: Sequence[str]) -> argparse.Namespace:
-    """Options as Snakemake takes them, which may be cut short."""
+def _parse(options: Sequence[str]) -> argparse.Namespace:
+    """Return options as Snakemake parses them; their names may be cut short."""
     return _parser().parse_args([*options])
 
 
-def _overlays(named: Sequence[Path], options: Sequence[str]) -> Sequence[Path]:
-    """Files that change the configuration: those that are named first, or those of Snakemake's own option."""
-    given: list[Path] = _parsed(options).configfile
-    if named and given:
+def _find_overlays(named: Sequence[Path], options: Sequence[str]) -> Sequence[Path]:
+    """Return the files that change the configuration: the named ones, or those of Snakemake's own option."""
+    from_option: list[Path] = _parse(options).configfile
+    if named and from_option:
         raise ValueError("--configfile: name its files before all options, beside the others")
-    return named or given
+    return named or from_option
 
 
 def _changes(options: Sequence[str]) -> dict[str, Any]:
-    """Keys of the configuration that ``--config`` gives."""
-    return parse_words(_parsed(options).config or ())
+    """Return the keys of the configuration that ``--config`` gives."""
+    return parse_words(_parse(options).config or ())
 
 
-def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
-    """Command line of Snakemake; its ``--configfile`` takes whatever follows up to the next option."""
+def _command_line(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
+    """Return the command line of Snakemake, whose ``--configfile`` takes all words up to the next option."""
     end = options.index("--") if "--" in options else len(options)
-    words, given = [*options[:end]], _parsed(options)
-    if not given.logger:
+    words, arguments = [*options[:end]], _parse(options)
+    if not arguments.logger:
         words += ["--logger", "admmbench"]
-    if not (given.cores or given.jobs or given.profile):
+    if not (arguments.cores or arguments.jobs or arguments.profile):
         words += ["--cores", "all"]
     if overlays:
         words += ["--configfile", *map(str, overlays)]

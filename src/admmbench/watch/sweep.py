@@ -1,4 +1,4 @@
-"""`sweep`: a grid of runs from Python, at the addresses of a study's runs, so that either finds what the other made."""
+"""`sweep`: a grid of runs from Python, at the addresses of a study's runs, so that each finds the other's runs."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
-# Of results, which figures select and average over.
+# Dimensions of results, which figures select and average over.
 _DIMENSIONS = ("algorithm", "epsilon", "seed", "round")
-# Overlay of the configuration of a sweep, after which its progress is called; digits of the name of its folder.
+# Name of the overlay of a sweep's configuration, which is the title of its progress; digits in the name of its folder.
 _OVERLAY, _DIGITS = "sweep.yaml", 12
 
 
@@ -71,7 +71,7 @@ def sweep(
     epsilons
         Budgets of one iteration, instead of totals; infinity adds no noise.
     rounds, seeds
-        As of `admmbench.simulate`.
+        See `admmbench.simulate`.
     workers
         Runs that are made at once, each in a process with one thread; as many as there are cores if absent.
     folder
@@ -97,9 +97,9 @@ def sweep(
     KeyboardInterrupt
         If a signal stopped the runs, when the last of them has left its checkpoint.
     """
-    place = Path(os.path.normpath(expanded(folder)))
+    study_folder = Path(os.path.normpath(expanded(folder)))
     several = isinstance(dataset, list | tuple) and all(
-        isinstance(x, str | Mapping) for x in dataset
+        isinstance(entry, str | Mapping) for entry in dataset
     )
     if several and not dataset:
         raise ValueError("dataset: the list is empty; name at least one data set")
@@ -109,31 +109,33 @@ def sweep(
         )
     if not several and datasets.are_arrays(dataset):
         table = datasets.find_module("table")
-        dataset = table.write_arrays(dataset, groups, place / "resources/tables")
+        dataset = table.write_arrays(dataset, groups, study_folder / "resources/tables")
     elif groups is not None:
         raise ValueError("groups: are for arrays; name the column of a table by its setting group")
-    methods = [_method(each) for each in algorithms]
-    given = {**settings, "rounds": rounds, "seeds": seeds, "algorithms": methods}
+    methods = [_method(entry) for entry in algorithms]
+    content = {**settings, "rounds": rounds, "seeds": seeds, "algorithms": methods}
     if epsilons is not None:
-        given["epsilon"] = epsilons
+        content["epsilon"] = epsilons
     if totals is not None:
-        given["privacy"] = {**given.get("privacy", {}), "total": totals}
+        content["privacy"] = {**content.get("privacy", {}), "total": totals}
     experiments = [
-        check_experiment({"title": "sweep", **given, "dataset": each}, "sweep")
-        for each in (dataset if several else [dataset])
+        check_experiment({"title": "sweep", **content, "dataset": data}, "sweep")
+        for data in (dataset if several else [dataset])
     ]
-    at_once = checked(Count, workers or os.cpu_count() or 1, "workers")
-    _make(experiments, place, at_once)
-    joined = [aggregate("sweep", each, place / "results/runs") for each in experiments]
+    n_workers = checked(Count, workers or os.cpu_count() or 1, "workers")
+    _make_missing(experiments, study_folder, n_workers)
+    results = [
+        aggregate("sweep", experiment, study_folder / "results/runs") for experiment in experiments
+    ]
     if not several:
-        return joined[0]
+        return results[0]
     import xarray as xr
 
     # Test records of one data set are not those of another.
-    joined = [each.drop_dims("record", errors="ignore") for each in joined]
-    names = xr.Variable("dataset", [each.dataset_folder for each in experiments])
+    results = [dataset_results.drop_dims("record", errors="ignore") for dataset_results in results]
+    names = xr.Variable("dataset", [experiment.dataset_folder for experiment in experiments])
     return xr.concat(
-        joined, names, data_vars="all", coords="all", join="outer", combine_attrs="drop_conflicts"
+        results, names, data_vars="all", coords="all", join="outer", combine_attrs="drop_conflicts"
     )
 
 
@@ -172,17 +174,17 @@ def plot(results: xr.Dataset, kind: str = "tradeoff", **keys: Any) -> Drawing:
     return draw(results, figure)
 
 
-def _method(given: str | Mapping[str, Any]) -> dict[str, Any]:
+def _method(entry: str | Mapping[str, Any]) -> dict[str, Any]:
     """Return a method of an experiment, with a label."""
-    method = {"name": given} if isinstance(given, str) else dict(given)
+    method = {"name": entry} if isinstance(entry, str) else dict(entry)
     return {"label": Path(str(method.get("name", ""))).stem, **method}
 
 
-def _make(experiments: Sequence[Experiment], folder: Path, workers: int) -> None:
-    """Make the runs that are not there."""
+def _make_missing(experiments: Sequence[Experiment], folder: Path, workers: int) -> None:
+    """Make the runs that are missing: a single run in this process, several as a study."""
     missing: dict[Path, tuple[Run, Path]] = {}
     for experiment in experiments:
-        runs = [run for run in experiment.runs if not _is_there(folder, run)]
+        runs = [run for run in experiment.runs if not _is_made(folder, run)]
         data = folder / "resources/datasets" / experiment.dataset_folder
         if runs and not _is_prepared(data, experiment.dataset):
             datasets.prepare(experiment.dataset, data, cache=folder / "resources")
@@ -190,18 +192,16 @@ def _make(experiments: Sequence[Experiment], folder: Path, workers: int) -> None
     if len(missing) == 1:
         # Snakemake takes longer to start than many a run.
         ((run, data),) = missing.values()
-        _run_here(folder, run, data)
+        _run_in_process(folder, run, data)
     elif missing:
         _run_study(experiments, [*missing], folder, workers)
-        failed = [
-            _failure(folder, run) for run, _ in missing.values() if not _is_there(folder, run)
-        ]
+        failed = [_failure(folder, run) for run, _ in missing.values() if not _is_made(folder, run)]
         if failed:
             raise RuntimeError(f"{len(failed)} of {len(missing)} runs failed: {'; '.join(failed)}")
 
 
-def _run_here(folder: Path, run: Run, data: Path) -> None:
-    """Make a run in this process."""
+def _run_in_process(folder: Path, run: Run, data: Path) -> None:
+    """Carry out a run in this process."""
     file, checkpoint = _file(folder, run), folder / "results/runs" / run.checkpoint
     try:
         with shown(_title(run)) as progress:
@@ -216,25 +216,28 @@ def _run_here(folder: Path, run: Run, data: Path) -> None:
 def _run_study(
     experiments: Sequence[Experiment], missing: Sequence[Path], folder: Path, workers: int
 ) -> None:
-    """Make runs as a study makes them, with a configuration of their own beside that of a study in this folder."""
+    """Carry out runs as a study, with a configuration of their own beside that of a study in this folder."""
     names = [f"sweep_{number}" for number in range(len(experiments))]
-    # Runs that are timed one by one would be no runs that others share.
-    contents = [each.model_dump(mode="json", exclude={"figures", "timed"}) for each in experiments]
+    # Other experiments share the runs of a sweep, but not runs that are timed one by one.
+    contents = [
+        experiment.model_dump(mode="json", exclude={"figures", "timed"})
+        for experiment in experiments
+    ]
     common = {
         "results": str(folder / "results"),
         "data": {"cache": str(folder / "resources")},
         "threads": 1,
         "checkpoint_minutes": job.checkpoint_minutes(),
     }
-    # One of another sweep may be read at this moment.
+    # A sweep has a folder for its configuration, as another sweep may read its own at this moment.
     config = folder / "resources/sweeps" / digest([common, *contents])[:_DIGITS]
     for name, content in zip(names, contents, strict=True):
         write(config / "experiments" / f"{name}.yaml", dump_yaml(content))
     write(config / CONFIG.name, dump_yaml(common))
     write(config / _OVERLAY, dump_yaml({"experiments": names}))
     words = [str(config / _OVERLAY), *map(str, missing), "--snakefile", str(SNAKEFILE)]
-    # A file that is there was made by other code. Files of runs are whole or not there, so that two sweeps need no
-    # lock, which one that is killed would leave.
+    # A missing run whose file exists was made by other code, so that its file is replaced by force. Files of runs are
+    # written whole, so that two sweeps need no lock, which a killed sweep would leave behind.
     words += ["--force", "--nolock", "--cores", str(workers)]
     if run_turns([words], config=config) == interrupts.STATUS:
         raise interrupts.Interrupted("stopped; the same sweep goes on from there")
@@ -248,8 +251,8 @@ def _file(folder: Path, run: Run) -> Path:
     return folder / "results/runs" / run.path
 
 
-def _is_there(folder: Path, run: Run) -> bool:
-    """Whether a run was made, by the present code."""
+def _is_made(folder: Path, run: Run) -> bool:
+    """Return whether a run was made by the present code."""
     try:
         read(_file(folder, run), run)
     except seal.StaleResultError:
@@ -258,7 +261,7 @@ def _is_there(folder: Path, run: Run) -> bool:
 
 
 def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
-    """Whether a folder has the data set, as it was written."""
+    """Return whether a folder has the data set, undamaged."""
     try:
         datasets.open_as(dataset, data)
     except datasets.DatasetError:
@@ -267,7 +270,7 @@ def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
 
 
 def _failure(folder: Path, run: Run) -> str:
-    """Return which run failed, and what its log says last."""
+    """Return the title of a run that failed, and the last line of its log."""
     log = folder / "results/runs" / run.address.file(LOG)
-    said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
-    return f"{_title(run)}: {said[-1] if said else 'it was not begun'}"
+    lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
+    return f"{_title(run)}: {lines[-1] if lines else 'it was not begun'}"

@@ -1,6 +1,6 @@
-"""Witnesses: of all that one code made with settings that differ in numbers alone, one or two are computed again.
+"""Witnesses: one or two pieces are computed again of all that one code made with settings that differ in numbers alone.
 
-They stand for the others: if they are as they were, so are these.
+Witnesses stand for the other pieces: if the witnesses are unchanged, so are the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from admmbench.spec.run import RunSpec
 if TYPE_CHECKING:
     from rich.table import Table
 
-DRAWN_BY = 0
+DRAW_SEED = 0
 """Seed of the draw among pieces that cost alike."""
 
 
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 
 class Difference(NamedTuple):
-    """Largest difference between two computations: the name of the number, and its size, NaN where it is missing."""
+    """Largest difference between two computations: name and size of the number, NaN where one lacks it."""
 
     name: str
     size: float
@@ -55,20 +55,20 @@ class Piece:
     Attributes
     ----------
     title
-        Label of its method, and what it is.
+        Kind of piece, and label of its method.
     path
         The file.
     code
-        Fingerprints of the code that made it; empty where today's code did.
+        Fingerprints of the code that made the piece; empty where today's code did.
     spec
-        Run that it is of.
+        Run that the piece belongs to.
     seconds
-        Forecast of computing it again.
-    again
-        Computes it again, and returns how it differs from the file.
+        Forecast of the seconds to compute the piece again.
+    recompute
+        Function that computes the piece again, and returns its largest difference from the file.
     renew
-        Writes the file with today's fingerprints.
-    more
+        Function that writes the file with today's fingerprints.
+    extra_settings
         Settings beside those of the run.
     """
 
@@ -77,24 +77,24 @@ class Piece:
     code: str
     spec: RunSpec
     seconds: float
-    again: Callable[[], Difference | None]
+    recompute: Callable[[], Difference | None]
     renew: Callable[[], None]
-    more: Mapping[str, Any] | None = None
+    extra_settings: Mapping[str, Any] | None = None
 
     @property
     def group(self) -> str:
-        """Return what it has in common with the pieces that it stands for: all but budget, seeds and other numbers."""
+        """Return the key of the group of the piece: all its settings but budget, seeds and other numbers."""
         spec = self.spec.at(2.0) if self.spec.private else self.spec
-        kinds = _kinds([{**spec.complete(), "seeds": None}, self.more])
+        kinds = _without_numbers([{**spec.complete(), "seeds": None}, self.extra_settings])
         return json.dumps([self.code, fingerprint.code(spec), kinds], sort_keys=True, default=str)
 
 
-def _kinds(value: Any) -> Any:
-    """Leave out what numbers are, but for those that switch something off or choose another equation."""
+def _without_numbers(value: Any) -> Any:
+    """Return settings with a word in place of numbers, except values that switch a term off or choose an equation."""
     if isinstance(value, Mapping):
-        return {key: _kinds(each) for key, each in value.items()}
+        return {key: _without_numbers(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_kinds(each) for each in value]
+        return [_without_numbers(part) for part in value]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return "number" if is_number and value not in (0, 1, math.inf) else value
 
@@ -116,18 +116,18 @@ def judge(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
-    """Compute the witnesses of each group again, and renew the groups whose witnesses are as they were.
+    """Compute the witnesses of each group again, and renew the groups whose witnesses are unchanged.
 
     Parameters
     ----------
     pieces
         All pieces.
     most
-        Seconds after which no further group is computed; those that cost least are the first.
+        Seconds after which no further group is computed; the cheapest groups come first.
     dry_run
         Whether files stay as they are.
     progress
-        Called with the groups done, and all.
+        Function that is called with the number of groups done, and of all groups.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def judge(
         if groups[key][0].code and time.monotonic() - start > most:
             row = row._replace(verdict=Verdict.UNCHECKED)
         elif groups[key][0].code:
-            different = next(filter(None, map(_again, drawn[key])), None)
+            different = next(filter(None, map(_recompute, drawn[key])), None)
             verdict = Verdict.DIFFERENT if different else Verdict.SAME
             files = [piece.path for piece in drawn[key]]
             row = row._replace(verdict=verdict, drawn=files, difference=different)
@@ -156,27 +156,27 @@ def judge(
     return rows
 
 
-def _again(piece: Piece) -> Difference | None:
-    """Compute a piece again; today's code may come to no end with it."""
+def _recompute(piece: Piece) -> Difference | None:
+    """Compute a piece again; today's code may fail."""
     try:
-        return piece.again()
+        return piece.recompute()
     except AlgorithmError:
         return Difference("outcome", math.nan)
 
 
 def draw(group: Sequence[Piece]) -> list[Piece]:
-    """Draw the witnesses of a group: of its smallest and of its largest budget, one of those that cost least."""
+    """Draw the witnesses of a group: one of the cheapest pieces at the smallest, and one at the largest budget."""
     budgets, drawn = {piece.spec.stated_budget for piece in group}, []
     for budget in sorted({min(budgets), max(budgets)}):
-        at = [piece for piece in group if piece.spec.stated_budget == budget]
-        least = min(piece.seconds for piece in at)
-        cheapest = [piece for piece in at if piece.seconds == least]
-        drawn.append(random.Random(DRAWN_BY).choice(cheapest))
+        candidates = [piece for piece in group if piece.spec.stated_budget == budget]
+        least = min(piece.seconds for piece in candidates)
+        cheapest = [piece for piece in candidates if piece.seconds == least]
+        drawn.append(random.Random(DRAW_SEED).choice(cheapest))
     return drawn
 
 
 def differ(former: xr.Dataset, now: xr.Dataset, *, exactly: bool = True) -> Difference | None:
-    """Compare what two codes computed of one run.
+    """Compare two computations of one run, by former code and by today's.
 
     Parameters
     ----------
@@ -187,51 +187,51 @@ def differ(former: xr.Dataset, now: xr.Dataset, *, exactly: bool = True) -> Diff
 
     Returns
     -------
-    None if all numbers are equal, or else the one that differs most for its size.
+    None if all numbers are equal, or else the number that differs most for its size.
     """
-    found = list[tuple[float, Difference]]()
+    differences = list[tuple[float, Difference]]()
     names = {*former.variables, *now.variables} - {"seconds"}
     for name in sorted(map(str, names)):
-        if any(name not in each.variables for each in (former, now)):
+        if any(name not in dataset.variables for dataset in (former, now)):
             return Difference(name, math.nan)
         variable = now[name]
         if variable.dtype.kind in "OSU":
             continue
         if former[name].shape != variable.shape:
             return Difference(name, math.nan)
-        a, b = (np.asarray(each, dtype=float) for each in (former[name], variable))
+        a, b = (np.asarray(values, dtype=float) for values in (former[name], variable))
         with np.errstate(invalid="ignore"):
             gaps = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
         size = float(np.nan_to_num(gaps, nan=math.inf).max(initial=0))
         scale = float(np.abs(a[np.isfinite(a)]).max(initial=0)) or 1.0
         n_test = now.attrs["n_test"] if "valid_range" in variable.attrs else 0
-        most = FLIPPED if name == "mistakes" else rounding(scale, n_test)
-        if size > (0 if exactly else most):
-            found.append((size / scale, Difference(name, size)))
-    return max(found)[1] if found else None
+        allowed = FLIPPED if name == "mistakes" else rounding(scale, n_test)
+        if size > (0 if exactly else allowed):
+            differences.append((size / scale, Difference(name, size)))
+    return max(differences)[1] if differences else None
 
 
 def numbers(content: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """List the numbers of what JSON holds, each with the keys and places that lead to it."""
+    """Yield the numbers in the content of JSON, each with the keys and places that lead to it."""
     if isinstance(content, list):
         content = dict(enumerate(content))
     if isinstance(content, Mapping):
-        for key, each in content.items():
-            yield from numbers(each, f"{name}.{key}".strip("."))
+        for key, value in content.items():
+            yield from numbers(value, f"{name}.{key}".strip("."))
     elif isinstance(content, int | float):
         yield name, float(content)
 
 
 def differ_json(former: Any, now: Any) -> Difference | None:
-    """Compare the numbers of what JSON holds, within rounding; see `differ`."""
-    return differ(*(xr.Dataset(dict(numbers(each))) for each in (former, now)), exactly=False)
+    """Compare the numbers in two contents of JSON, within rounding; see `differ`."""
+    return differ(*(xr.Dataset(dict(numbers(content))) for content in (former, now)), exactly=False)
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Lay out a row for each group that is whole: what is in it, its witnesses, and the verdict."""
+    """Return a table with a row for each undamaged group: its files, its witnesses, and the verdict."""
     from rich.table import Table
 
-    found = Table("group", "files", "computed again", "verdict", box=None)
+    rich_table = Table("group", "files", "computed again", "verdict", box=None)
     for row in rows:
         verdict = str(row.verdict)
         if row.verdict == Verdict.DAMAGED:
@@ -242,20 +242,22 @@ def table(rows: Sequence[Row]) -> Table:
                 f": another {name}" if math.isnan(size) else f": {name} differs by {size:.2g}"
             )
         drawn = "\n".join(f"{path.parent.name}/{path.stem}" for path in row.drawn)
-        found.add_row(", ".join(row.titles), str(len(row.pieces) or 1), drawn, verdict)
-    return found
+        rich_table.add_row(", ".join(row.titles), str(len(row.pieces) or 1), drawn, verdict)
+    return rich_table
 
 
 def summary(rows: Sequence[Row], *, dry_run: bool) -> str:
-    """Name damaged files, count all files by their verdict, and say what follows."""
+    """Return a text that names damaged files, counts all files by their verdict, and says what stays unchanged."""
     counts = Counter[Verdict]()
     for row in rows:
         counts[row.verdict] += len(row.pieces) or 1
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-    end = (
+    counts_text = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]
+    )
+    outcome = (
         "nothing was changed"
         if dry_run
         else "what is outdated, not checked or damaged stays as it is"
     )
     faults = (row.titles[0] for row in rows if row.verdict == Verdict.DAMAGED)
-    return "\n".join([*faults, f"{said or 'No files'}; {end}"])
+    return "\n".join([*faults, f"{counts_text or 'No files'}; {outcome}"])

@@ -27,12 +27,14 @@ def choose(options: argparse.Namespace) -> None:
     from admmbench.tuning.settings import Tuned, dump
     from admmbench.validation import checked
 
-    kept = checked(Tuned, parse_yaml(options.kept or "{}", "--kept"), "--kept")
-    of = checked(list[tuple[str, float]], parse_yaml(options.of, "--of"), "--of")
-    if len(of) != len(options.file):
-        raise ValueError(f"--of: names {len(of)} searches, there are {len(options.file)} files")
-    found = [(*each, read_sealed(file)) for each, file in zip(of, options.file, strict=True)]
-    chosen, trials = choose_settings(kept, found)
+    former_choices = checked(Tuned, parse_yaml(options.kept or "{}", "--kept"), "--kept")
+    points = checked(list[tuple[str, float]], parse_yaml(options.of, "--of"), "--of")
+    if len(points) != len(options.file):
+        raise ValueError(f"--of: names {len(points)} searches, there are {len(options.file)} files")
+    searches = [
+        (*point, read_sealed(file)) for point, file in zip(points, options.file, strict=True)
+    ]
+    chosen, trials = choose_settings(former_choices, searches)
     write(options.output, dump(chosen))
     if options.trials:
         write(options.trials, pd.DataFrame(trials, columns=[*TRIALS]).to_csv(index=False))

@@ -34,8 +34,10 @@ def time(options: argparse.Namespace) -> None:
     runs = sorted(experiment.runs, key=lambda run: run.spec.seeds)
     with shown("Timing one by one", "run") as progress:
         for number, run in enumerate(runs, start=1):
-            own = [file for file in files if any(file.match(path) for path in run.partitions)]
-            spec = partitions.partitioned(run.spec, data, own)
+            partition_files = [
+                file for file in files if any(file.match(path) for path in run.partitions)
+            ]
+            spec = partitions.partitioned(run.spec, data, partition_files)
             job.time_alone(spec, data, folder / run.path)
             progress(number, len(runs))
 

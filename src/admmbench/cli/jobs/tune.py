@@ -34,23 +34,23 @@ def tune(options: argparse.Namespace) -> None:
         raise ValueError("--axes: names no setting to tune, such as '{params.rho: 1}'")
     settings = checked(TuningSettings, parse_yaml(options.tuning or "{}", "--tuning"), "tuning")
     data, code = dataset(spec, options.data), options.fingerprint or ""
-    kept = options.output.with_suffix(".trials")
+    trials_file = options.output.with_suffix(".trials")
     collect_garbage()
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title, "trial") as progress:
-        found = tune(spec, axes, settings, data, kept, code, progress)
+        outcome = tune(spec, axes, settings, data, trials_file, code, progress)
     content = {
-        **found.to_dict(),
+        **outcome.to_dict(),
         "of": spec.definitions,
         "space": Search("", spec.stated_budget, spec, axes).space(settings),
         "code": code,
     }
     write(options.output, sealed_json(content, indent=1))
-    kept.unlink(missing_ok=True)
-    best = ", ".join(f"{path} {value:g}" for path, value in found.best.settings.items())
-    edges = f"; at an edge of what was tried: {', '.join(found.edges)}" if found.edges else ""
-    error = f"{spec.as_problem.loss.metric} {found.best.score.error:.4g} on held-out rows"
-    trials = counted(len(found.trials), "trial")
+    trials_file.unlink(missing_ok=True)
+    best = ", ".join(f"{path} {value:g}" for path, value in outcome.best.settings.items())
+    edges = f"; at an edge of what was tried: {', '.join(outcome.edges)}" if outcome.edges else ""
+    error = f"{spec.as_problem.loss.metric} {outcome.best.score.error:.4g} on held-out rows"
+    trials = counted(len(outcome.trials), "trial")
     print(f"{spec.algorithm} on {spec.info.name}: best of {trials}: {best}; {error}{edges}")
     print(f"{options.output} has all trials; `admmbench run` takes these settings as KEY=VALUE")
 

@@ -1,0 +1,190 @@
+"""Methods of an experiment: what each states, and one method for each value of a setting that is a list."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from admmbench import algorithms
+from admmbench.files.core_yaml import inline_yaml
+from admmbench.privacy.selection import Covers
+from admmbench.spec.fields import (
+    Law,
+    PrivacySettings,
+    Settings,
+    default_evaluate_every,
+    delta_of_privacy,
+)
+from admmbench.tuning.settings import Axes
+from admmbench.tuning.settings import Settings as Values
+from admmbench.validation import Epsilons, Text, checked
+
+# Settings that may be lists: a method is run with each value. A list of accountants is one value.
+_LISTABLE = Settings.model_fields.keys() - {"params", "accountants"}
+
+
+def _allow_in_schema(schema: dict[str, Any], *, several: bool = False) -> None:
+    """Allow a list of values in place of a setting in a JSON schema if it may have several, else null."""
+    about = ("default", "description", "title")
+    value_schema = {name: schema.pop(name) for name in [*schema] if name not in about}
+    list_schema = {"title": "Several", "type": "array", "minItems": 1, "items": value_schema}
+    schema["anyOf"] = [
+        *value_schema.get("anyOf", [value_schema]),
+        list_schema if several else {"type": "null"},
+    ]
+
+
+def allow_lists(schema: dict[str, Any]) -> None:
+    """Allow lists in place of settings in a JSON schema."""
+    for key in sorted(_LISTABLE & schema["properties"].keys()):
+        _allow_in_schema(schema["properties"][key], several=True)
+
+
+def _method_schema(schema: dict[str, Any]) -> None:
+    """Complete the JSON schema of a method: settings may be null, and have no defaults but the experiment's values."""
+    allow_lists(schema)
+    for key in Settings.model_fields:
+        schema["properties"][key].pop("default", None)
+        _allow_in_schema(schema["properties"][key])
+
+
+class Method(Settings):
+    """A method of an experiment, with the settings that it does not share with the others."""
+
+    model_config = ConfigDict(json_schema_extra=_method_schema)
+
+    name: str
+    """Algorithm, or the path of a plug-in ending in .py."""
+    label: Annotated[Text, Field(min_length=1, max_length=200)]
+    """How plots and tables call it."""
+    epsilon: Epsilons | None = None
+    """Budgets of this method, of the same kind as the experiment's; the experiment's if absent."""
+    privacy: PrivacySettings = PrivacySettings()
+    """Changes to the experiment's privacy."""
+    noise: Law | None = None
+    """The experiment's privacy.noise if absent."""
+    covers: Covers | None = None
+    """What its total is of; the experiment's privacy.covers if absent."""
+    added: bool = False
+    """Whether it was added after the study was stated with the others, whose verdicts it leaves as they are: it is
+    compared with each of them, at a level of its own, see docs/sure.md."""
+    tune: Axes = {}
+    """Settings that are tuned at each budget, by the path of their key, such as params.rho; a value is a number to
+    start from, or an axis; see docs/experiments.md."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _normalize(cls, values: Any) -> Any:
+        """Leave out settings that are null, and replace an alias by the method and parameters that it stands for."""
+        if isinstance(values, Mapping):
+            shared = Settings.model_fields
+            values = {k: v for k, v in values.items() if v is not None or k not in shared}
+        return algorithms.unalias(values, "name")
+
+    @field_validator("privacy", mode="before")
+    @classmethod
+    def _refuse_total(cls, privacy: Any) -> Any:
+        if isinstance(privacy, Mapping) and "total" in privacy:
+            raise ValueError("total: state the budgets of a method as epsilon, beside privacy")
+        return privacy
+
+    @model_validator(mode="after")
+    def _refuse_contradictions(self) -> Self:
+        """Refuse two values of a setting that may be stated in privacy and beside privacy."""
+        privacy = self.privacy.model_dump(exclude_unset=True)
+        for key in ("noise", "covers"):
+            value = getattr(self, key)
+            if value is not None and privacy.get(key, value) != value:
+                raise ValueError(
+                    f"{key}: {value} is not privacy.{key}: {privacy[key]}; state one of them"
+                )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _serialize_stated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Write the stated settings alone: the others are the experiment's."""
+        values = {
+            key: value for key, value in handler(self).items() if key in self.model_fields_set
+        }
+        if "privacy" in values:
+            values["privacy"] = self.privacy.model_dump(mode="json", exclude_unset=True)
+        return values
+
+    @cached_property
+    def changes(self) -> dict[str, Any]:
+        """Return the settings that the method states, by name; settings of privacy as changes to the experiment's."""
+        names = self.model_fields_set & Settings.model_fields.keys()
+        settings = {"noise": self.noise, "covers": self.covers}
+        stated_settings = {key: value for key, value in settings.items() if value is not None}
+        privacy = self.privacy.model_dump(exclude_unset=True)
+        return {name: getattr(self, name) for name in names} | {
+            "privacy": privacy | stated_settings
+        }
+
+    @property
+    def starts(self) -> Values:
+        """Return the values from which the search for settings starts."""
+        return {path: axis.at(0) for path, axis in self.tune.items()}
+
+
+def expand_lists(values: Any) -> Any:
+    """Return an experiment's content with one method for each value where a setting has several."""
+    methods = values.get("algorithms") if isinstance(values, Mapping) else None
+    if not isinstance(methods, list) or not all(isinstance(entry, Mapping) for entry in methods):
+        return values
+    values = delta_of_privacy(values)
+    several = _stated_lists(values)
+    # Methods with fewer rounds are evaluated as often as they can be, whichever value comes first.
+    every = {"evaluate_every": default_evaluate_every({})} if "rounds" in several else {}
+    first = {key: value[0] for key, value in several.items()}
+    expanded = [
+        combination
+        for number, method in enumerate(methods)
+        for combination in _combinations(method, several, f"algorithms.{number}.")
+    ]
+    return {**every, **values, **first, "algorithms": expanded}
+
+
+def _stated_lists(settings: Mapping[str, Any], path: str = "") -> dict[str, list[Any]]:
+    """Return the settings that are stated as lists, with checked values; an empty list is refused later, as a value."""
+    values = {key: settings.get(key) for key in Settings.model_fields if key in _LISTABLE}
+    lists = {key: value for key, value in values.items() if isinstance(value, list) and value}
+    for key, value in lists.items():
+        field = Settings.model_fields[key]
+        kind = list[Annotated[field.annotation, key, *field.metadata]]  # type: ignore[name-defined]
+        checked(kind, value, f"{path}{key}")
+    return lists
+
+
+def _combinations(
+    settings: Mapping[str, Any], several: Mapping[str, list[Any]], path: str
+) -> Iterator[dict[str, Any]]:
+    """Yield a method for each combination of its own and the experiment's values, which the label names."""
+    method = dict(delta_of_privacy(settings))
+    several_values = {key: value for key, value in several.items() if method.get(key) is None}
+    several_values |= _stated_lists(method, path)
+    tuned = method.get("tune")
+    for key in tuned if isinstance(tuned, Mapping) else ():
+        if key in several_values:
+            raise ValueError(
+                f"{path}tune.{key}: {key} has the values {inline_yaml(several_values[key])}, and tuning would choose "
+                f"one; state one value of {key} for this method, or take it out of tune"
+            )
+    lists = {key: several_values[key] for key in Settings.model_fields if key in several_values}
+    for values in itertools.product(*lists.values()):
+        combination = dict(zip(lists, values, strict=True))
+        words = (f", {key} {inline_yaml(value)}" for key, value in combination.items())
+        label = method.get("label")
+        labelled = {"label": "".join([label, *words])} if isinstance(label, str) else {}
+        yield {**method, **combination, **labelled}
