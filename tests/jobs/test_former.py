@@ -2,6 +2,7 @@
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -120,9 +121,10 @@ def test_a_run_of_an_earlier_version_is_read_as_keys(tmp_path, caplog):
     assert len(caplog.records) == 1
 
 
-def test_no_kept_file_has_sentences(caplog):
-    names = [path.stem for path in sorted(reference.REFERENCE.glob("*.nc"))]
-    for results in reference.load(names, [reference.REFERENCE]).values():
-        assert set(results["unit"].values) <= {"none", "record", "agent", "column"}
-    assert len(names) > 50
-    assert not caplog.records
+def test_no_kept_file_has_sentences():
+    files = [*reference.REFERENCE.glob("*.nc")]
+    for path in files:
+        with h5py.File(path) as kept:  # reading all numbers takes fifty times as long
+            assert {*kept["unit"].asstr()} <= {"none", "record", "agent", "column"}
+            assert "neighbours" not in kept
+    assert len(files) > 50

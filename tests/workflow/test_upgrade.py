@@ -16,6 +16,7 @@ from admmbench.cli import main
 from admmbench.jobs import fingerprint, seal
 from admmbench.study import config
 from admmbench.watch import migration, witnesses
+from tests.workflow import forked
 from tests.workflow.project import ROOT, Project
 
 OBJP, TUNED, OUTP = (
@@ -56,6 +57,7 @@ def earlier(tmp_path, monkeypatch):
     found = Earlier(tmp_path / "study")
     monkeypatch.chdir(found.folder)
     monkeypatch.setenv("PYTHONPATH", found.environment["PYTHONPATH"])
+    monkeypatch.setattr(sys, "executable", forked.python_of_jobs())  # which calls Snakemake
     return found
 
 
