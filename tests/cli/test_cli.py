@@ -551,9 +551,9 @@ def round(self, t, state, federation):
 def test_figures_of_kept_results_are_those_of_the_experiment(tmp_path, monkeypatch, capsys):
     """By name, or by the file, whose checksum is in a list beside it."""
     monkeypatch.chdir(tmp_path)
-    assert main(["figures", "he2023_np_monks", "--reference"]) == 0
-    by_name = sorted((tmp_path / "figures/he2023_np_monks").iterdir())
-    file = REFERENCE / "he2023_np_monks.nc"
+    assert main(["figures", "agents_femnist", "--reference"]) == 0
+    by_name = sorted((tmp_path / "figures/agents_femnist").iterdir())
+    file = REFERENCE / "agents_femnist.nc"
     assert main(["figures", str(file), "--output=again"]) == 0
     by_file = sorted((tmp_path / "again").iterdir())
     assert [path.name for path in by_name] == [path.name for path in by_file]
@@ -566,7 +566,7 @@ def test_figures_of_kept_results_are_those_of_the_experiment(tmp_path, monkeypat
         '[{"name": "mine", "kind": "curves", "metric": "train_loss"}]'
     )
     assert main(["figures", "mine.json", f"--results={file}"]) == 0
-    assert (tmp_path / "figures/he2023_np_monks/mine.csv").exists()
+    assert (tmp_path / "figures/agents_femnist/mine.csv").exists()
 
 
 def test_garbage_is_collected_after_the_first_round(tmp_path):
