@@ -176,7 +176,6 @@ MONKS = str(REFERENCE / "he2023_np_monks.nc")
         (["describe", "logistic"], "text"),
         (["show", MONKS], "methods"),
         (["account", "objp", "--dataset", "digits", "--epsilon", "1", "--trials", "9"], "search"),
-        (["claims", MONKS], 0),
     ],
 )
 def test_json_is_one_document(words, key, capsys):
