@@ -44,7 +44,7 @@ gc.set_threshold(100_000, 50, 50)
 
 
 # Folders and files whose tests take longest: they come first, so that no process is left with one of them at the end.
-LONGEST = {"workflow", "contracts", "test_compiled.py"}
+LONGEST = {"workflow", "contracts", "test_compiled.py", "test_device.py", "test_findings.py"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
