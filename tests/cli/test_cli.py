@@ -303,8 +303,10 @@ sys.exit(__main__.main())
 
 
 @pytest.mark.usefixtures("signals_heard")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
-@pytest.mark.parametrize("then", ["raise", "raise RuntimeError('a fault of the method')"])
+@pytest.mark.parametrize(
+    ("name", "then"),
+    [("SIGINT", "raise"), ("SIGHUP", "raise RuntimeError('a fault of the method')")],
+)
 def test_an_interrupted_command_says_so_in_a_line(name, then):
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED.format(signal=name, then=then)],

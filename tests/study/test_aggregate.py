@@ -308,16 +308,10 @@ def test_results_of_other_code_are_refused(runs, monkeypatch):
         aggregate("small", EXPERIMENT, runs)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "overwritten", "empty"])
-def test_damaged_files_are_named(runs, tmp_path, damage):
+def test_damaged_files_are_named(runs, tmp_path):
     folder = shutil.copytree(runs, tmp_path / "copy")
     victim = folder / EXPERIMENT.runs[0].path
-    content = victim.read_bytes()
-    victim.write_bytes(
-        {"truncated": content[: len(content) // 2], "overwritten": b"text" * 99, "empty": b""}[
-            damage
-        ]
-    )
+    victim.write_bytes(victim.read_bytes()[:99])
     with pytest.raises(StaleResultError, match=r"epsilon=0\.1.*cannot be read.*makes it again"):
         aggregate("small", EXPERIMENT, folder)
 
