@@ -1,10 +1,10 @@
-"""Stands for Python: `forked` runs the suite and Snakemake in processes that have the imports, Python the rest."""
+"""Stands for Python: `forked` runs modules of the suite in processes that have the imports, Python the rest."""
 
 import os
 import socket
 import sys
 
-if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith(("admmbench", "snakemake")):
+if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith("admmbench"):
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(os.path.join(os.path.dirname(sys.argv[0]), "jobs"))

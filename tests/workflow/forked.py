@@ -94,7 +94,7 @@ def _forget_other_source(folder: Path) -> None:
 
 @functools.cache
 def python_of_jobs() -> str:
-    """Path of what runs a module of the suite, or Snakemake, and its words, as Python would."""
+    """Path of what runs a module of the suite and its words, as Python would."""
     folder = Path(tempfile.mkdtemp())  # a socket has a short path
     atexit.register(shutil.rmtree, folder)
     client = folder / "python"

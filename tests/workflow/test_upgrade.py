@@ -6,8 +6,10 @@ what Snakemake recorded of them; and of the prepared data the checksums. Its fil
 """
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import xarray as xr
@@ -57,7 +59,15 @@ def earlier(tmp_path, monkeypatch):
     found = Earlier(tmp_path / "study")
     monkeypatch.chdir(found.folder)
     monkeypatch.setenv("PYTHONPATH", found.environment["PYTHONPATH"])
-    monkeypatch.setattr(sys, "executable", forked.python_of_jobs())  # which calls Snakemake
+
+    def run(command, **_):
+        """Call Snakemake in a process that has its imports."""
+        python, option, module, *words = command
+        assert (python, option, module) == (sys.executable, "-m", "snakemake")
+        status, shown = forked.snakemake(found.folder, words, found.environment)
+        return subprocess.CompletedProcess(command, status, shown, shown)
+
+    monkeypatch.setattr(migration, "subprocess", SimpleNamespace(run=run))
     return found
 
 
