@@ -878,8 +878,8 @@ claims:
 """.replace("NAME", results.attrs["experiment"])
     )
     found = evaluate(claims.load([file]), {results.attrs["experiment"]: results})
-    section = rendering.Section(results, own, {"sides": DRAWN})
-    page = rendering.render([section], found, CONFIGURATION)
+    sections = [rendering.Section(results, own, {"sides": DRAWN})]
+    page = rendering.render(sections, found, CONFIGURATION)
     begin = page.index('<h2 id="theorems">')
     section = page[begin : page.index("</section>", begin)]
     assert f'href="#{results.attrs["experiment"]}-figure-sides">theorem 7</a>' in section
