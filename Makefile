@@ -3,8 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 MINUTES ?= 0
-# Tests that are quick; processes share the cores already, and more threads for products would wait for each other.
-QUICK := -m "not slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
+# Tests that are quick, and those that are slow. Processes share the cores already, and more threads for products would
+# wait for each other. Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
+USUAL := not cluster and not gpu and not explore
+TOGETHER := --numprocesses auto --maxprocesses 4
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(TOGETHER)
 # Processors that `make test-kernels` takes the place of, and the rooms whose tests it runs: those that compute.
 KERNELS ?= generic
 ROOMS ?= $(addprefix tests/,problems base algorithms privacy results claims)
@@ -25,18 +28,18 @@ quick: env
 	PATH="$(CURDIR)/$(BIN):$$PATH" admmbench study config/quick.yaml --cores $(CORES)
 	@echo "Report: results/report/quick/index.html"
 
-# Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(QUICK)
+	$(PYTEST) -m "not slow and $(USUAL)"
 
 # The same with the code that OpenBLAS and numba choose on other processors: `make test-kernels KERNELS="generic Haswell SkylakeX" ROOMS=tests`
 # runs all tests under all of them that this processor can run, and prints what it left out.
 test-kernels: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.kernels $(KERNELS) -- $(QUICK) $(ROOMS)
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.kernels $(KERNELS) -- \
+	    $(TOGETHER) -m "not slow and $(USUAL)" $(ROOMS)
 
 # Those that run whole studies, all methods and data sets, all kept results or long solves, or kill a run again and again.
 test-slow: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
+	$(PYTEST) -m "slow and $(USUAL)"
 
 # Thousands of invented studies, and property tests with fresh examples, ten times as many; again and again for MINUTES, until one fails.
 explore: env

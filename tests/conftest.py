@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import importlib.metadata
 import os
 import signal
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from admmbench import compiled
+from admmbench import compiled, plugins
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
 
@@ -44,7 +46,7 @@ gc.set_threshold(100_000, 50, 50)
 
 
 # Folders and files whose tests take longest: they come first, so that no process is left with one of them at the end.
-LONGEST = {"workflow", "contracts", "test_compiled.py"}
+LONGEST = {"workflow", "contracts", "test_compiled.py", "test_device.py", "test_findings.py"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,6 +114,15 @@ def _own_cache(
             (folder / "cache" / compiled.FOLDER).symlink_to(kept.mkdir("kernels"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ADMMBENCH_CACHE", str(folder / "cache"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_looked_up_once() -> Iterator[None]:
+    """Packages stay while tests run; looking them up takes a tenth of a short run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.metadata, "version", functools.cache(importlib.metadata.version))
+        patch.setattr(plugins, "entry_points", functools.cache(importlib.metadata.entry_points))
         yield
 
 

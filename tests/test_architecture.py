@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -52,43 +53,49 @@ OF_THE_REPOSITORY = {"architecture", "docs", "examples", "findings", "packaging"
 FOR_AUTHORS = ["api", "scaffold", "contracts"]
 
 
+@cache
 def modules():
-    for path in sorted(ROOT.rglob("*.py")):
-        yield path, ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    """Return the modules of the package, by name, as trees."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8"))
+        for path in sorted(ROOT.rglob("*.py"))
+    }
 
 
-def imports(path):
+def imports(tree):
     """Names that a module imports from the package, also those for type checking alone: module and name in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("admmbench"):
             yield from ((node.module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from ((a.name, "") for a in node.names if a.name.startswith("admmbench."))
 
 
-def imported(path):
+def imported(tree):
     """Rooms that a module imports."""
-    return {".".join(each).split(".")[1] for each in imports(path)}
+    return {".".join(each).split(".")[1] for each in imports(tree)}
 
 
-@pytest.mark.parametrize(("path", "name"), list(modules()), ids=lambda value: str(value))
-def test_imports_point_one_way(path, name):
-    room = name.split(".")[0]
-    if room in ("__init__", "__main__", "cli"):  # the front doors
-        return
-    allowed = set(ORDER[: ORDER.index(room) + 1])
-    if room in FOR_AUTHORS:
-        allowed -= {"study", "forecast", "watch", "claims", "report"}
-    if room in ("api", "scaffold"):
-        allowed -= {"engine", "jobs"}
-    assert imported(path) <= allowed
+def test_imports_point_one_way():
+    for name, tree in modules().items():
+        room = name.split(".")[0]
+        if room in ("__init__", "__main__", "cli"):  # the front doors
+            continue
+        allowed = set(ORDER[: ORDER.index(room) + 1])
+        if room in FOR_AUTHORS:
+            allowed -= {"study", "forecast", "watch", "claims", "report"}
+        if room in ("api", "scaffold"):
+            allowed -= {"engine", "jobs"}
+        assert imported(tree) <= allowed, name
 
 
 def test_no_module_imports_itself_through_others():
-    known = {f"admmbench.{name}".removesuffix(".__init__"): path for path, name in modules()}
+    known = {
+        f"admmbench.{name}".removesuffix(".__init__"): each for name, each in modules().items()
+    }
     graph = {
-        name: {full if (full := ".".join(each)) in known else each[0] for each in imports(path)}
-        for name, path in known.items()
+        name: {full if (full := ".".join(each)) in known else each[0] for each in imports(tree)}
+        for name, tree in known.items()
     }
     TopologicalSorter({name: found - {name} for name, found in graph.items()}).prepare()
 
@@ -218,25 +225,17 @@ def documented(tree):
             yield body[0].value
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [each for each in modules() if not each[1].startswith("algorithms.")],
-    ids=lambda value: str(value),
-)
-def test_only_methods_know_their_names(path, name):
+def test_only_methods_know_their_names():
     """What others must know of a method it declares itself, so that a plug-in can declare it too."""
-    tree = ast.parse(path.read_text("utf-8"))
-    docstrings = {id(node) for node in documented(tree)}
     known = set(list_algorithms())
     methods = {f"admmbench.algorithms.{each}" for each in known}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in docstrings:
-            assert node.value not in known, f"{name}, line {node.lineno}"
-        elif isinstance(node, ast.Import):
-            assert not methods & {alias.name for alias in node.names}, f"{name}, line {node.lineno}"
-        elif isinstance(node, ast.ImportFrom):
-            imports = {f"{node.module}.{alias.name}" for alias in node.names}
-            assert not methods & {*imports, node.module}, f"{name}, line {node.lineno}"
+    others = {name: tree for name, tree in modules().items() if not name.startswith("algorithms.")}
+    for name, tree in others.items():
+        assert not methods & {part for each in imports(tree) for part in (each[0], ".".join(each))}
+        docstrings = {id(node) for node in documented(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and id(node) not in docstrings:
+                assert node.value not in known, f"{name}, line {node.lineno}"
 
 
 # Rooms that hold numbers and enums: sentences about these are written by templates of the report.
@@ -271,9 +270,9 @@ def sentences(tree):
 def test_no_code_builds_sentences_where_results_are_numbers(room):
     found = {
         f"{name}: {text}"
-        for path, name in modules()
+        for name, tree in modules().items()
         if name.split(".")[0] == room and name not in SAID_BY
-        for text in sentences(ast.parse(path.read_text()))
+        for text in sentences(tree)
     }
     assert not found
 

@@ -772,9 +772,16 @@ def test_ids_are_unique(tmp_path):
         claims.load(sorted(tmp_path.glob("*.yaml")))
 
 
-def test_unreadable_file(tmp_path):
-    (tmp_path / "broken.yaml").write_text("claims: [")
-    with pytest.raises(claims.ClaimError, match=r"broken\.yaml: cannot be read"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("claims: [", "cannot be read"),
+        ("paper: mine\nscale: {}\nclaims: []\nclaim: 1", "unknown key 'claim'"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(content, message, tmp_path):
+    (tmp_path / "broken.yaml").write_text(content)
+    with pytest.raises(claims.ClaimError, match=rf"broken\.yaml: {message}"):
         claims.load(sorted(tmp_path.glob("*.yaml")))
 
 

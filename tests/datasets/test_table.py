@@ -1066,12 +1066,14 @@ def test_files_without_names_are_given_some(table, folder):
 
 
 def test_features_that_do_not_fit_in_memory_are_refused(folder):
-    (folder / "t.svm").write_text("".join(f"{n % 2} {n + 1}:1 {2**30 - 1}:1\n" for n in range(9)))
-    with pytest.raises(ValueError, match=r"9 records of 1,073,741,824 features .*; 10 features"):
+    n = 2**15 + 1
+    rows = "".join(f"{k % 2} {k % 9 + 1}:1 {n - 1}:1\n" for k in range(n))
+    (folder / "t.svm").write_text(rows)
+    with pytest.raises(ValueError, match=r"32,769 records of 32,769 features .*; 10 features"):
         describe({"name": "table", "path": "t.svm"})
-    X = sparse.csr_array(([1.0], ([0], [2**30 - 1])), shape=(9, 2**30))
-    with pytest.raises(ValueError, match=r"9 records of 1,073,741,824 features .*; 1 features"):
-        from_arrays((X, np.arange(9) % 2))
+    X = sparse.csr_array(([1.0], ([0], [n - 1])), shape=(n, n))
+    with pytest.raises(ValueError, match=r"32,769 records of 32,769 features .*; 1 features"):
+        from_arrays((X, np.arange(n) % 2))
 
 
 def leaf_content(rows=6, targets=6, samples=6, **changes):

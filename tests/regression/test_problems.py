@@ -16,7 +16,7 @@ def kept():
         return {str(name): file[str(number)] for number, name in enumerate(file["names"])}
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", kept())
 def test_a_run_on_its_problem_is_that_of_before(name):
     found, wanted = measure(cases()[name]), kept()[name]
     for variable, values in found.items():

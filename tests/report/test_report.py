@@ -22,12 +22,13 @@ from admmbench.claims.judge import evaluate
 from admmbench.figures import drawing
 from admmbench.inference.contrasts import Decision
 from admmbench.privacy import ACCOUNTANTS
+from admmbench.report import answer as answers
 from admmbench.report import rendering, tables
 from admmbench.report.claims import texts
 from admmbench.spec.run import RunSpec
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
-from tests.made import ERRORS, INF, build, totals
+from tests.made import ERRORS, INF, build, described, totals
 from tests.report.conftest import moved
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -79,36 +80,43 @@ class Page(HTMLParser):
             self.text += data
 
 
-def experiment(figure, **given):
-    figures = [
+@pytest.fixture(scope="module")
+def figures(figure):
+    return [
         figure(name="errors", caption="Test errors.", source="ryu2022 fig. 1 (top)"),
         figure(name="tradeoff", kind="tradeoff", caption='Errors & "budgets" <all>.'),
     ]
-    return SimpleNamespace(
-        **{
-            "title": "MNIST & more",
-            "paper": "ryu2022",
-            "description": "Three methods.",
-            "artefacts": ["fig. 1", "fig. 2"],
-            "figures": figures,
-            "algorithms": [],
-            "params": {},
-            "chosen": {},
-            "searches": {},
-            **given,
-        }
-    )
 
 
-# Drawing takes most of a page's time, and no test changes these.
+# Drawing takes much of a page's time: no test changes these drawings, and most do not look at any.
+DRAWN = '<?xml version="1.0"?><svg width="72pt" height="36pt"><text x="1" y="2">drawn</text></svg>'
+DRAWINGS = dict.fromkeys(("errors", "tradeoff", answers.CURVES), DRAWN)
+
+
+def page_of(*results, verdicts=(), **given):
+    """Return the page of experiments without figures."""
+    sections = [rendering.Section(each, described(**given), DRAWINGS) for each in results]
+    return rendering.render(sections, verdicts, CONFIGURATION)
+
+
+def rendered(*results, **given):
+    """Return the words of the page."""
+    return Page(page_of(*results, **given)).text
+
+
+def answered(*results, **given):
+    """Return the page, and its two sections on equal privacy."""
+    page = page_of(*results, **given)
+    return page, "".join(re.findall(r'<section class="answer".*?</section>', page, re.DOTALL))
 
 
 @pytest.fixture(scope="module")
-def sections(figure):
+def sections(figures):
     """Two experiments, with their drawings."""
 
-    def section(results, **given):
-        own = experiment(figure, **given)
+    def section(results, title):
+        given = {"description": "Three methods.", "artefacts": ["fig. 1", "fig. 2"]}
+        own = described(title=title, figures=figures, **given)
         drawings = {each.name: drawing.svg(results, each) for each in own.figures}
         return rendering.Section(results, own, drawings)
 
@@ -121,7 +129,7 @@ def sections(figure):
         diverged={("OutP", 0.05): 2},
     )
     mnist = build(ERRORS, name="ryu2022_mnist")
-    return [section(mnist), section(femnist, title="FEMNIST")]
+    return [section(mnist, "MNIST & more"), section(femnist, "FEMNIST")]
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +211,7 @@ def test_claims_are_told_by_symbol_and_words(text):
 
 def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdicts):
     other = moved(verdicts[0], "e", paper="hu2019")
-    page = rendering.render(sections, [*verdicts, other], CONFIGURATION)
+    page = rendering.render(sections[:1], [*verdicts, other], CONFIGURATION)
     assert "<dt>Not examined here</dt><dd>claims of Hu et al. (2019)</dd>" in page
     assert 'href="#claims-hu2019"' not in page
     start = page.index('<h2 id="papers">')
@@ -214,15 +222,15 @@ def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdic
     )
 
 
-def test_runs_that_fall_short_decide_no_kind_of_claim_and_the_page_says_so(sections, verdicts):
-    found = " ".join(Page(rendering.render(sections, verdicts, CONFIGURATION)).text.split())
+def test_runs_that_fall_short_decide_no_kind_of_claim_and_the_page_says_so(text):
+    found = " ".join(Page(text).text.split())
     assert "Only runs that meet what a statement presupposes" in found
     assert "whatever scale" not in found
 
 
 def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
     def sentence(*given):
-        return " ".join(Page(rendering.render(sections, given, CONFIGURATION)).text.split())
+        return " ".join(Page(rendering.render(sections[:1], given, CONFIGURATION)).text.split())
 
     value, order, missing = verdicts
     assert (value.size, order.size, missing.size) == (0.05, pytest.approx(0.025), 0)
@@ -241,7 +249,7 @@ def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
         (finding,) = verdicts[1].findings
         parts = [finding.parts[0]._replace(runs=(("a", k), ("b", k))) for k in range(1, n + 1)]
         many = replace(verdicts[1], findings=(replace(finding, parts=parts),))
-        return texts(many).interval, rendering.render(sections, [many], CONFIGURATION)
+        return texts(many).interval, rendering.render(sections[:1], [many], CONFIGURATION)
 
     lines, page = table(7)
     assert f"<details><summary>7 intervals</summary>{lines}</details>" in page
@@ -252,19 +260,19 @@ def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
 
 def test_few_seeds_and_other_data_are_marked(sections, verdicts):
     value = with_parts(verdicts[0], n=9)
-    page = Page(rendering.render(sections, [value], CONFIGURATION))
+    page = Page(rendering.render(sections[:1], [value], CONFIGURATION))
     assert "exploratory: 9 seeds" in page.text
     (piece,) = verdicts[1].claim.evidence
     other = {"evidence": [piece.model_copy(update={"other_data": "Theirs has no zeros."})]}
     claim = verdicts[1].claim.model_copy(update=other)
     (unjudged,) = evaluate([claim], {section.name: section.results for section in sections})
-    text = rendering.render(sections, [verdicts[0], unjudged], CONFIGURATION)
+    text = rendering.render(sections[:1], [verdicts[0], unjudged], CONFIGURATION)
     assert "exploratory:" not in text
     assert "<small>other data</small>" in text
 
 
-def test_without_claims_there_is_no_table_of_them(figure):
-    assert "claims" not in Page(page_of(build(ERRORS), figure)).ids
+def test_without_claims_there_is_no_table_of_them():
+    assert "claims" not in Page(page_of(build(ERRORS))).ids
 
 
 def test_tables_come_from_the_data(text):
@@ -277,7 +285,7 @@ def test_tables_come_from_the_data(text):
     assert "Lowest test error of all rounds in percent: mean" in text
 
 
-def test_tables_say_how_seeds_spread(figure):
+def test_tables_say_how_seeds_spread():
     """A band of many seeds, each of a few, and no range of what does not depend on the seed."""
     errors = {"ObjP": {0.1: 0.2}, "Centralized": {INF: 0.1}}
     for seeds, spread, caption in (
@@ -288,21 +296,12 @@ def test_tables_say_how_seeds_spread(figure):
         results = build(errors, name="x", seeds=seeds)
         results["test_error"].loc[{"algorithm": "Centralized"}] = 0.1
         results["seconds"] = 10 * results["test_error"]
-        page = page_of(results, figure)
+        page = page_of(results)
         own = page[page.index('id="x-errors"') : page.index('id="x-privacy"')]
         assert caption in own
         assert spread in own
         same = re.findall(r"10\.00(?:</strong>)? *<small>the same for all seeds</small>", own)
         assert len(same) == (2 if seeds > 1 else 0)  # final and lowest
-
-
-def page_of(results, figure, **given):
-    section = rendering.Section(results, experiment(figure, figures=[], **given))
-    return rendering.render([section], [], CONFIGURATION)
-
-
-def rendered(results, figure, **given):
-    return Page(page_of(results, figure, **given)).text
 
 
 def with_facts(errors, sensitivity="local", **facts):
@@ -324,40 +323,40 @@ FIRST = {
 }
 
 
-def test_many_methods_that_are_nowhere_behind_are_counted(figure):
+def test_many_methods_that_are_nowhere_behind_are_counted():
     errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(13)}
     few = {label: errors[label] for label in list(errors)[:12]}
     for given, said in (
         (errors, "13 methods."),
         (few, f"{', '.join(list(few)[:-1])} and ObjP 11."),
     ):
-        _, answer = answered(figure, totals(build(given, sensitivity="global")))
+        _, answer = answered(totals(build(given, sensitivity="global")))
         assert f"Never shown to be behind: {said}" in answer
 
 
 @pytest.mark.parametrize("lost", ["OutP", "ObjP"])
-def test_where_no_methods_compete_there_is_no_picture_and_no_frame(figure, lost):
+def test_where_no_methods_compete_there_is_no_picture_and_no_frame(lost):
     """The only method that is left has none either."""
     errors = {"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.2}}
     diverged = {(label, 1.0): 3 for label in {"OutP", lost}}
     found = totals(build(errors, seeds=3, sensitivity="global", diverged=diverged))
-    _, answer = answered(figure, found)
+    _, answer = answered(found)
     assert 'class="card"' not in answer
     assert "In the pictures" not in answer
     assert "Margin: none was stated" in answer
 
 
-def test_one_seed_is_no_plural(figure):
-    _, answer = answered(figure, totals(build(FIRST, seeds=1, sensitivity="global")))
+def test_one_seed_is_no_plural():
+    _, answer = answered(totals(build(FIRST, seeds=1, sensitivity="global")))
     assert "mean over 1 seed [" in answer
 
 
 @pytest.mark.parametrize("margin", [None, 0.05])
-def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(figure, margin):
+def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(margin):
     """Five methods at 10 %, undecided without a margin; their order is that of rounding."""
     errors = {f"ObjP {number}": {0.5: 0.1} for number in range(5)} | {"OutP": {0.5: 0.3}}
     found = totals(build(errors, sensitivity="global"))
-    _, answer = answered(figure, found.assign_attrs({"margin": margin} if margin else {}))
+    _, answer = answered(found.assign_attrs({"margin": margin} if margin else {}))
     table = answer.partition('id="answer-rows"')[2]
     said = (
         ("5 equivalent", "and 2 more", "mark equivalent")
@@ -372,23 +371,16 @@ def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(figu
     assert ("more" in best, "OutP" in best) == (False, False)
 
 
-def test_methods_that_were_added_are_told_from_those_that_are_counted(figure):
+def test_methods_that_were_added_are_told_from_those_that_are_counted():
     without, found = (
-        answered(figure, totals(build(FIRST, sensitivity="global", **given)))[1]
+        answered(totals(build(FIRST, sensitivity="global", **given)))[1]
         for given in ({}, {"added": '["ObjT"]'})
     )
     words = "ObjT, added later, is", "Methods that were added later are in no count above."
     assert all(text in found and text not in without for text in words)
 
 
-def answered(figure, *results, verdicts=()):
-    """The page, and its two sections on equal privacy."""
-    sections = [rendering.Section(each, experiment(figure, figures=[])) for each in results]
-    page = rendering.render(sections, verdicts, CONFIGURATION)
-    return page, "".join(re.findall(r'<section class="answer".*?</section>', page, re.DOTALL))
-
-
-def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
+def test_the_page_begins_with_who_wins_at_equal_privacy(verdicts):
     first = totals(build(FIRST, name="one", sensitivity="global"))
     second = totals(
         build(
@@ -401,7 +393,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
         )
     )
     named = moved(verdicts[0], "one", id="d")
-    page, answer = answered(figure, first, second, verdicts=[*verdicts, named])
+    page, answer = answered(first, second, verdicts=[*verdicts, named])
     parsed = Page(page)
     assert len(parsed.ids) == len(set(parsed.ids))
     assert {link[1:] for link in parsed.links} <= set(parsed.ids)
@@ -447,9 +439,9 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
         assert words in answer
 
 
-def test_the_matrix_marks_winners_and_what_is_undecided(figure):
+def test_the_matrix_marks_winners_and_what_is_undecided():
     ds = totals(build(FIRST, sensitivity="global"))
-    page, answer = answered(figure, ds)
+    _, answer = answered(ds)
     matrix, _, beside = answer[answer.index('<table class="matrix"') :].partition("</table>")
     assert "control: ObjP" in beside
     assert re.findall(r'data-label="Rank" class="number">([^<]+)', beside)[:3] == [
@@ -467,14 +459,13 @@ def test_the_matrix_marks_winners_and_what_is_undecided(figure):
     ]
     ranks = re.findall(r'</th><td class="number">([\d.]+)</td>', matrix)
     assert ranks == ["1.25", "1.75", "3.00"]
-    assert page == answered(figure, ds)[0]
 
 
-def test_the_answer_says_who_is_not_in_it(figure):
+def test_the_answer_says_who_is_not_in_it():
     def changed(label, **facts):
         errors = {**FIRST, "ObjPM": FIRST["OutP"]}
         found = with_facts(errors, sensitivity="global", **{label: facts})
-        return answered(figure, totals(found))[1]
+        return answered(totals(found))[1]
 
     assert "no guarantee, or one with another total, δ or neighbours: ObjPM (MNIST)." in changed(
         "ObjPM", guarantee="none"
@@ -483,16 +474,16 @@ def test_the_answer_says_who_is_not_in_it(figure):
         "ObjPM", guarantee="conditional"
     )
     for words in ("Not compared", "conditional", "last rank"):
-        assert words not in answered(figure, totals(build(FIRST, sensitivity="global")))[1]
+        assert words not in answered(totals(build(FIRST, sensitivity="global")))[1]
 
 
-def test_facts_that_differ_are_told_for_each_data_set(figure):
+def test_facts_that_differ_are_told_for_each_data_set():
     first = totals(build(FIRST, name="one", sensitivity="global"))
     second = totals(build(FIRST, name="two", sensitivity="global", seeds=4))
     second["delta"] = second["delta"] * 10
     second = second.rename(test_error="rmse").assign_attrs(metric="rmse")
     second["rmse"].attrs = {"long_name": "root mean squared error", "units": "points"}
-    _, answer = answered(figure, first, second)
+    _, answer = answered(first, second)
     for words in (
         "δ = 1e−6 (one); 1e−5 (two)",
         "10 seeds (one); 4 seeds (two)",
@@ -504,12 +495,12 @@ def test_facts_that_differ_are_told_for_each_data_set(figure):
     for head in ("Lowest, %", "Lowest, points"):
         assert f'<th scope="col" class="number">{head}</th>' in answer
     first, second = (each.assign_attrs(margin=2.0) for each in (first, second))
-    assert "up to 2 points do not matter (two)" in answered(figure, first, second)[1]
+    assert "up to 2 points do not matter (two)" in answered(first, second)[1]
     assert ">two</a>, ε = 1" in answer  # of one data set, which does not tell them apart
     assert "0.1\n[" in answer
 
 
-def test_nothing_is_said_of_winners_where_no_privacy_is_equal(figure, text):
+def test_nothing_is_said_of_winners_where_no_privacy_is_equal(text):
     assert 'id="answer"' not in text
     assert 'href="#answer"' not in text
     lost = totals(
@@ -519,17 +510,17 @@ def test_nothing_is_said_of_winners_where_no_privacy_is_equal(figure, text):
             diverged={("ObjP", 1.0): 1, ("ObjT", 1.0): 10},
         )
     )
-    assert "none: all methods lost runs" in answered(figure, lost)[1]
+    assert "none: all methods lost runs" in answered(lost)[1]
 
 
-def test_a_relation_is_shown_where_it_is_chosen(figure):
+def test_a_relation_is_shown_where_it_is_chosen():
     results = build({"ObjP": {0.1: 0.2}}, name="x")
-    assert "<dt>Neighbours</dt><dd>zero_out</dd>" in page_of(results, figure)
+    assert "<dt>Neighbours</dt><dd>zero_out</dd>" in page_of(results)
     results["unit"] = ("algorithm", ["column"])
-    assert "<dt>Neighbours</dt>" not in page_of(results, figure)
+    assert "<dt>Neighbours</dt>" not in page_of(results)
 
 
-def test_what_attacks_found_is_a_table(figure):
+def test_what_attacks_found_is_a_table():
     """In the order of methods and budgets, with the sentences of what failed, each once."""
     sentence = "Noise is <reused>."
     failed = [
@@ -565,7 +556,7 @@ def test_what_attacks_found_is_a_table(figure):
         Audit(comment="The run diverges."),
     ]
     methods = [SimpleNamespace(label=label) for label in ("ObjT", "ObjP")]
-    given = experiment(figure, figures=[], audit=AuditSettings(), algorithms=methods)
+    given = described(audit=AuditSettings(), algorithms=methods)
     runs = [
         Run(label, RunSpec(dataset="digits", algorithm="objp", epsilon=epsilon))
         for label, epsilon in (("ObjP", 2), ("ObjP", 1), ("ObjT", 1))
@@ -598,14 +589,14 @@ def test_a_total_that_is_unknown_is_not_that_of_the_start():
     assert row[list(spent.heads).index(ACCOUNTANTS["huang2019"].column)] == "–"
 
 
-def test_budgets_of_whole_runs_are_called_so(figure):
+def test_budgets_of_whole_runs_are_called_so():
     errors = {"ObjP": {2.0: 0.2}, "OutP": {2.0: 0.3}}
     results = build(errors, name="x", sensitivity="global")
-    page = page_of(results, figure)
+    page = page_of(results)
     assert "ε per iteration" in page
     assert "ln(1.25/δ) is proved for ε ≤ 1 only" in page
     results["epsilon"].attrs["budget_of"] = "run"
-    page = page_of(results, figure)
+    page = page_of(results)
     assert "Budgets ε of the whole run" in page
     assert "The noise of each method is calibrated to it" in page
     assert "per iteration" not in page
@@ -618,12 +609,12 @@ def test_the_part_of_the_data_is_said_wherever_results_are(text):
     assert Page(section[: section.index("</section>")]).text.count("114 of 195 writers") >= 7
 
 
-def test_privacy_is_stated_with_its_caveats(text, figure):
+def test_privacy_is_stated_with_its_caveats(text):
     page = Page(text)
     for words in ("budget for one iteration", "not a valid guarantee", "E local updates", "σ²"):
         assert words in page.text
     ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
-    other = rendered(ds, figure)
+    other = rendered(ds)
     assert "worst case over all admissible records" in other
     blank = "they differ in one record, which is blank in one of them"
     assert f"Neighbouring data sets of ObjP: {blank}." in other
@@ -631,29 +622,27 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
         assert words not in other
 
 
-def test_the_report_says_what_totals_protect(figure):
+def test_the_report_says_what_totals_protect():
     ds = totals(build(FIRST, name="one", sensitivity="global"))
     words = "Totals are about one record of one agent, not an agent or a user."
-    page = rendered(ds, figure)
+    page = rendered(ds)
     assert page.count(words) == 2  # below the answer, and below the table of totals
     assert "Warning" not in page
     warned = "Warning: delta = 0.001 is above 1/n = 0.01 of the n = 100 training records"
-    page = rendered(
-        ds.assign_coords(delta=ds["delta"] * 0 + 0.02).assign_attrs(n_train=100), figure
-    )
+    page = rendered(ds.assign_coords(delta=ds["delta"] * 0 + 0.02).assign_attrs(n_train=100))
     assert page.count(warned.replace("0.001", "0.02")) == 2
     ds["unit"][:] = "column"
-    assert "Totals are about one feature column of one party." in rendered(ds, figure)
+    assert "Totals are about one feature column of one party." in rendered(ds)
 
 
-def test_outdated_results_are_marked_on_the_page(figure):
+def test_outdated_results_are_marked_on_the_page(figures):
     """Below the title, in their section and at each figure; and labels, verdicts and numbers that rest on them."""
     results = totals(build(FIRST, name="one", sensitivity="global"))
     label = str(results["algorithm"].values[0])
     why = {"because": "had more noise than today", "labels": [label]}
     old = results.assign_attrs(outdated=json.dumps(why))
     sections = [
-        rendering.Section(each.assign_attrs(experiment=name), experiment(figure))
+        rendering.Section(each.assign_attrs(experiment=name), described(figures=figures), DRAWINGS)
         for name, each in (("one", old), ("two", results.assign_attrs(dataset="adult")))
     ]
     page = rendering.render(sections, [], CONFIGURATION)
@@ -715,28 +704,28 @@ MINE = {"method": "mine.py", "caveats": '{"A caveat <of> mine.": {}, "sigma_squa
     ],
 )
 def test_what_budgets_promise_is_said_once_of_the_methods_that_it_is_of(
-    figure, errors, facts, said, unsaid
+    errors, facts, said, unsaid
 ):
-    found = rendered(with_facts(errors, **facts), figure)
+    found = rendered(with_facts(errors, **facts))
     assert [found.count(words) for words in said] == [1] * len(said)
     assert not [words for words in unsaid if words in found]
 
 
-def test_numbers_as_targets_are_shown_in_their_unit(figure):
+def test_numbers_as_targets_are_shown_in_their_unit():
     ds = build({"ObjP": {0.1: 61.237}}, spread=0.5, n_classes=0, dataset="diabetes")
     ds = ds.rename(test_error="test_rmse").assign_attrs(metric="test_rmse")
     ds.test_rmse.attrs = {"long_name": "root mean squared test error", "units": "points"}
-    found = rendered(ds, figure)
+    found = rendered(ds)
     assert "Final root mean squared test error in points: mean" in found
     assert "Lowest root mean squared test error of all rounds in points: mean" in found
     assert "784 features, numbers as targets" in found
     assert "61.24 [" in re.sub(r"\s+", " ", found)
     assert "6123" not in found
     ds.test_rmse.attrs["units"] = "1"
-    assert "Final root mean squared test error: mean" in rendered(ds, figure)
+    assert "Final root mean squared test error: mean" in rendered(ds)
 
 
-def test_constrained_problems_show_solutions_and_nothing_of_privacy(figure):
+def test_constrained_problems_show_solutions_and_nothing_of_privacy():
     results = build({"A": {INF: 0.25}, "B": {INF: 0.5}}, seeds=4).drop_vars("floats_sent")
     dims = results.test_error.dims
     for name, size in (("train_loss", 2.0), ("feasibility", 0.125), ("loss_label_1_max", 0.75)):
@@ -746,7 +735,7 @@ def test_constrained_problems_show_solutions_and_nothing_of_privacy(figure):
     results["seconds"] = results["train_loss"] * 0 + 1.5
     results.status.values[0] = Outcome.CONVERGED
     results.status.values[1, 0, 0] = Outcome.INFEASIBLE
-    page = " ".join(rendered(results, figure).split())
+    page = " ".join(rendered(results).split())
     assert "Solutions" in page
     assert "A4 converged20.1251.5250.75" in page
     assert "B3 completed, 1 infeasible20.1251.550" in page
@@ -777,12 +766,7 @@ def test_figures_are_described(text):
 
 
 def test_drawings_are_taken_as_given(sections, verdicts):
-    drawn = (
-        '<?xml version="1.0"?><svg width="72pt" height="36pt"><text x="1" y="2">drawn</text></svg>'
-    )
-    given = rendering.Section(
-        sections[0].results, sections[0].experiment, {"errors": drawn, "tradeoff": drawn}
-    )
+    given = replace(sections[0], drawings=DRAWINGS)
     page = rendering.render([given], verdicts, CONFIGURATION)
     assert page.count('<text x="1" y="2">drawn</text>') == 2
 
@@ -809,32 +793,26 @@ def test_the_page_is_the_same_every_time(tmp_path, sections, verdicts, text):
     assert rendering.render(stored, verdicts, CONFIGURATION) == text
 
 
-def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
+def test_settings_that_were_tuned_are_shown_with_their_error_and_edges():
     """A method may have rounds of its own at each budget."""
     results = build({"ObjP": {1.0: 0.2, 2.0: 0.2}}, name="x")
     results["rounds"].values[0, 0] = 7
     settings = {"rounds": 7, "problem.records.max_l2_norm": 2.0}
     found = Chosen(settings=settings, error=0.125, edges=["params.rho"])
-    given = experiment(
-        figure,
-        figures=[],
-        audit=None,
-        tuning=TuningSettings(trials=9, held_out=6),
-        chosen={"ObjP": {1.0: found}},
-    )
-    page = rendering.render([rendering.Section(results, given)], [], CONFIGURATION)
+    given = {"audit": None, "tuning": TuningSettings(trials=9, held_out=6)}
+    page = page_of(results, chosen={"ObjP": {1.0: found}}, **given)
     assert "9 trials for each method and budget" in page
     assert "were found by" not in page
     assert "one of every 6 training rows" in page
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
     beside = {"rounds": [0.25, None], "problem.records.max_l2_norm": [0.125, 0.1]}
-    given.chosen["ObjP"][1.0] = found.model_copy(update={"beside": beside})
-    page = rendering.render([rendering.Section(results, given)], [], CONFIGURATION)
+    found = found.model_copy(update={"beside": beside})
+    page = page_of(results, chosen={"ObjP": {1.0: found}}, **given)
     assert "max l2 norm 20.1250.125rho" in "".join(Page(page).text.splitlines())
 
 
-def test_winners_say_how_their_settings_were_found(figure):
+def test_winners_say_how_their_settings_were_found():
     errors = {**FIRST, "ObjPM": FIRST["ObjP"]}
     ds = totals(build(errors, name="x", sensitivity="global", spread=0))
     for label in ("ObjP", "ObjPM"):
@@ -844,8 +822,7 @@ def test_winners_say_how_their_settings_were_found(figure):
     edge = chosen.model_copy(update={"edges": ["rounds"]})
 
     def of(**given):
-        known = experiment(figure, figures=[], audit=None, tuning=TuningSettings(), **given)
-        page = rendering.render([rendering.Section(ds, known)], [], CONFIGURATION)
+        page = page_of(ds, audit=None, tuning=TuningSettings(), **given)
         first = page[page.index('<table class="rows"') : page.index('id="answer-rows"')]
         return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", first))
 
@@ -889,7 +866,7 @@ def test_a_section_links_the_figures_of_theorems_and_counts_verdicts_on_them(
     }
     results = build(ERRORS)
     results = results.assign(test_loss=2 * results.test_error)
-    own = experiment(figure, figures=[figure(**drawn)])
+    own = described(figures=[figure(**drawn)])
     file = tmp_path / "claims.yaml"
     file.write_text(
         """
@@ -901,7 +878,8 @@ claims:
 """.replace("NAME", results.attrs["experiment"])
     )
     found = evaluate(claims.load([file]), {results.attrs["experiment"]: results})
-    page = rendering.render([rendering.Section(results, own)], found, CONFIGURATION)
+    sections = [rendering.Section(results, own, {"sides": DRAWN})]
+    page = rendering.render(sections, found, CONFIGURATION)
     begin = page.index('<h2 id="theorems">')
     section = page[begin : page.index("</section>", begin)]
     assert f'href="#{results.attrs["experiment"]}-figure-sides">theorem 7</a>' in section

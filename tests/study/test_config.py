@@ -64,6 +64,8 @@ def test_shipped_configurations_are_valid(path, monkeypatch):
 def test_every_experiment_can_be_read_and_has_figures(path):
     experiment = Experiment.model_validate(yaml.safe_load(path.read_text()))
     assert experiment.figures
+    for figure in experiment.figures:  # captions call a round as the axis does
+        assert not re.search(r"epoch|communication round", figure.caption)
     assert len({run.path for run in experiment.runs}) == len(experiment.runs)
     assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from admmbench.cli import main
+from admmbench.files import installed
 from admmbench.study import config, housekeeping
 from admmbench.study.experiment import Experiment
 from admmbench.study.housekeeping import BusyError, leftovers, remove
@@ -80,7 +81,10 @@ def test_an_overlay_keeps_what_it_asks_for(folder):
     assert found([overlay]) == sorted(run_files(POINT))
 
 
-def test_a_study_that_runs_is_cleared_up_whatever_its_overlays_are_called(folder, capsys):
+def test_a_study_that_runs_is_cleared_up_whatever_its_overlays_are_called(
+    folder, monkeypatch, capsys
+):
+    monkeypatch.setattr(installed, "CONFIG", folder / "none")  # reading the papers' takes seconds
     make(folder, *run_files(POINT), *run_files(OTHER))
     (folder / "config/config.yml").write_text("overrides: {small: {epsilon: 2}}\n")
     assert main(["gc"]) == 0

@@ -176,13 +176,10 @@ METHODS = ", ".join(each["label"] for each in ALGORITHMS)
 # What a dry run says of a change.
 REASONS = {
     "an algorithm": "ObjP: its code changed (1 job)",
-    "the engine": f"{METHODS}: shared code changed (3 jobs)",
     "a numerical package": f"{METHODS}: scipy {scipy.__version__} -> 999.0 (3 jobs)",
     "another epsilon": f"{METHODS}: never made, or removed (3 jobs)",
-    "reading the data": "prepare: its code changed (1 job)",
     # Looks are those of the whole study, so that figures of its other experiment are stated anew.
     "a label": "define: its settings changed (2 jobs)",
-    "a claim": "report: its settings changed (1 job)",
 }
 
 
