@@ -1,6 +1,6 @@
 """Break the code at random places, one at a time, and see whether the tests notice.
 
-    python -m tests.mutants --seed 1 --count 150 [--list] [--only N ...] [--resume FILE]
+    python -m tests.mutants --seed 1 --count 150 [--rooms engine ...] [--list] [--only N ...] [--resume FILE]
 
 A mutant that no test notices is a hole in the tests, or it is equivalent: nobody could see the difference. Which of the
 two it is, a reader decides. What is broken is a copy of the source; only its own room's tests are run, the likeliest
@@ -22,7 +22,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,13 +41,33 @@ LIBRARIES = (
 
 # What is broken, and the tests of it in the order in which they are run.
 ROOMS = {
-    "algorithms": "algorithms frames regression contracts",
-    "base": "base algorithms regression contracts",
-    "problems": "problems regression contracts",
+    "validation.py": "validation spec cli",
+    "files": "files jobs",
+    "plugins.py": "contracts jobs/test_fingerprint.py",
+    "compiled.py": "compiled base/test_kernel.py",
+    "inference": "inference results claims",
     "privacy": "privacy algorithms/test_objp.py algorithms/test_outp.py contracts",
+    "datasets": "datasets contracts",
     "partition": "partition problems regression",
+    "problems": "problems regression contracts",
+    "base": "base algorithms regression contracts",
+    "theorems": "theorems claims",
+    "algorithms": "algorithms base regression contracts",
+    "spec": "spec engine study",
+    "engine": "engine algorithms regression contracts jobs",
+    "audit": "audit contracts",
+    "jobs": "jobs engine study",
+    "tuning": "tuning study",
     "results": "results report",
-    "claims": "claims report/test_report.py",
+    "figures": "figures report",
+    "study": "study results report cli",
+    "forecast": "forecast watch",
+    "watch": "watch study cli",
+    "claims": "claims report/test_claims.py report/test_report.py",
+    "report": "report cli",
+    "scaffold": "contracts cli",
+    "contracts": "contracts",
+    "cli": "cli",
 }
 
 # Operators and functions, each with what takes its place.
@@ -161,22 +181,30 @@ def mutants(file: Path) -> Iterator[Mutant]:
             )
 
 
-def draw(seed: int, count: int) -> list[Mutant]:
-    """Random mutants of all rooms."""
-    files = [file for room in ROOMS for file in sorted((PACKAGE / room).rglob("*.py"))]
-    files += [PACKAGE / room for room in ROOMS if room.endswith(".py")]
+def draw(seed: int, count: int, rooms: Sequence[str]) -> list[Mutant]:
+    """Random mutants of some rooms."""
+    files = [file for room in rooms for file in sorted((PACKAGE / room).rglob("*.py"))]
+    files += [PACKAGE / room for room in rooms if room.endswith(".py")]
     every = [mutant for file in files for mutant in mutants(file)]
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
+def room_of(path: str) -> str:
+    """Room of a module."""
+    return next(room for room in ROOMS if Path(path).is_relative_to(room))
+
+
 def tests_of(path: str) -> list[str]:
     """Test files of a module: those that have its name or its folder's, then those of its room."""
-    room = next(room for room in ROOMS if path.startswith(room))
+    room = room_of(path)
     module = Path(path).with_suffix("")
     named = [module, *module.parents][:-1]
     found = dict[str, None]()
     for name in [*(f"{each.parent}/test_{each.name}*.py" for each in named), *ROOMS[room].split()]:
-        pattern = name if name.endswith(".py") else f"{name}/test_*.py"
+        folder = (ROOT / "tests" / name).is_dir()
+        pattern = (
+            name if name.endswith(".py") else f"{name}/test_*.py" if folder else f"test_{name}.py"
+        )
         files = sorted((ROOT / "tests").glob(pattern))
         found |= {str(file.relative_to(ROOT)): None for file in files}
     return [*found]
@@ -249,11 +277,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=150)
+    parser.add_argument("--rooms", nargs="+", default=[*ROOMS], choices=[*ROOMS], metavar="ROOM")
     parser.add_argument("--list", action="store_true", help="print the mutants only")
     parser.add_argument("--only", type=int, nargs="+", metavar="N", help="try these, known or not")
     parser.add_argument("--resume", type=Path, metavar="FILE", help="of results")
     given = parser.parse_args()
-    drawn = list(enumerate(draw(given.seed, given.count)))
+    drawn = list(enumerate(draw(given.seed, given.count, given.rooms)))
     if given.list:
         print(*(f"{number:4d} {mutant}" for number, mutant in drawn), sep="\n")
         return
@@ -285,7 +314,14 @@ def main() -> None:
             print(f"{number:4d} {known[str(mutant)] or 'SURVIVED'} {mutant}", flush=True)
     tried = [(number, mutant) for number, mutant in drawn if str(mutant) in known]
     survivors = [(number, mutant) for number, mutant in tried if not known[str(mutant)]]
-    print(f"\n{len(tried) - len(survivors)} of {len(tried)} mutants killed; survivors:")
+    print()
+    for room in given.rooms:
+        number, left = (
+            sum(room_of(mutant.path) == room for _, mutant in of) for of in (tried, survivors)
+        )
+        if number:
+            print(f"{room}: {number - left} of {number} killed")
+    print("survivors:")
     print(*(f"{number:4d} {mutant}" for number, mutant in survivors), sep="\n")
 
 

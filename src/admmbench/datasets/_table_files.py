@@ -306,7 +306,7 @@ def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
     contents = [io.BytesIO(_content(file).removeprefix(codecs.BOM_UTF8)) for (file,) in tables]
     parts = load_svmlight_files(contents, dtype=np.float32, zero_based=True)
     # Most files count from 1.
-    first = int(all(X[:, [0]].nnz == 0 for X in parts[::2]))
+    first = int(not any((X.indices == 0).any() for X in parts[::2]))
     frames = (pd.DataFrame(dense(X)).rename(columns=str).iloc[:, first:] for X in parts[::2])
     label = LABELS["libsvm"]
     return [
