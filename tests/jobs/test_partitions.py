@@ -8,6 +8,7 @@ import xarray as xr
 
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Attribute
+from admmbench.engine.context import Context
 from admmbench.jobs import job, partitions, seal
 from admmbench.jobs.simulate import run_spec
 from admmbench.spec.run import RunSpec
@@ -75,8 +76,9 @@ def test_a_run_with_files_is_the_run_without_bit_for_bit(tmp_path, name):
     spec = spec_of(data, agents)
     files = written(tmp_path, spec, data)
     assert len(files) == (2 if spec.scheme.shuffled else 1)
-    drawn, read = (
-        run_spec(each, data) for each in (spec, partitions.partitioned(spec, data, files))
+    read, drawn = (
+        run_spec(spec, data, Context(partition=partition))
+        for partition in (partitions.read(spec, data, files), None)
     )
     xr.testing.assert_identical(read.drop_vars("seconds"), drawn.drop_vars("seconds"))
 
@@ -89,7 +91,7 @@ def test_a_run_has_the_rows_of_its_file(tmp_path):
     stored = seal.read(file)
     stored["owner"][:] = np.arange(90) % 4
     job.write(stored, file)
-    split = partitions.partitioned(spec, data, [file]).scheme.split(data, [None])
+    split = partitions.read(spec, data, [file]).split(spec.scheme, data, spec.seeds)
     for agent, ((seeds, rows),) in enumerate(split.shares):
         assert seeds == slice(0, 1)
         np.testing.assert_array_equal(rows, np.arange(agent, 90, 4))
@@ -99,8 +101,9 @@ def test_rows_in_order_are_slices_of_all_seeds(tmp_path):
     """Slices copy nothing, and all seeds then share one problem."""
     data, agents = SCHEMES["writers"]
     spec = spec_of(data, agents)
-    read = partitions.partitioned(spec, data, written(tmp_path, spec, data)).scheme
-    for ((seeds, rows),), writer in zip(read.split(data, [None] * 4).shares, range(5), strict=True):
+    read = partitions.read(spec, data, written(tmp_path, spec, data))
+    split = read.split(spec.scheme, data, spec.seeds)
+    for ((seeds, rows),), writer in zip(split.shares, range(5), strict=True):
         assert seeds == slice(0, 4)
         assert (data.attributes["writer"].train[rows] == writer).all()
         assert isinstance(rows, slice)
@@ -135,9 +138,9 @@ def test_what_is_of_something_else_is_refused(tmp_path):
         (spec_of(replace(data, key="other"), agents), "records"),
     ):
         with pytest.raises(seal.StaleResultError, match=f"nc: .* another {key}; remove"):
-            partitions.partitioned(other, other.dataset, [first, second])
+            partitions.read(other, other.dataset, [first, second])
     with pytest.raises(seal.StaleResultError, match="no partition for seed 8; name the files"):
-        partitions.partitioned(spec, data, [second])
+        partitions.read(spec, data, [second])
     second.write_bytes(second.read_bytes()[:-1])
     with pytest.raises(seal.StaleResultError, match=r"incomplete, altered .* makes it again"):
-        partitions.partitioned(spec, data, [second])
+        partitions.read(spec, data, [second])

@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> None:
 
     spec = run_spec(options)
     data = dataset(spec, *options.data[:1])
-    spec = partitions.partitioned(spec, data, options.data[1:])
+    partition = partitions.read(spec, data, options.data[1:])
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title) as progress:
 
@@ -80,7 +80,12 @@ def _run(options: argparse.Namespace) -> None:
             spec,
             data,
             options.output,
-            Context(options.threads or 1, options.device or CPU, progress=report),
+            Context(
+                options.threads or 1,
+                options.device or CPU,
+                progress=report,
+                partition=partition,
+            ),
             options.fingerprint,
             options.checkpoint,
         )

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from admmbench.base.kernel import COMPILED
 from admmbench.base.types import Strategy
+from admmbench.datasets import Dataset
 from admmbench.engine.devices import CPU
 from admmbench.engine.snapshot import Keeper
+from admmbench.partition import ColumnSplit, Partition, Split
+
+
+class Splitter(Protocol):
+    """Partition that was drawn before the run."""
+
+    def split(
+        self, scheme: Partition, dataset: Dataset, seeds: Sequence[int]
+    ) -> Split | ColumnSplit:
+        """Return the split of the rows or columns by a scheme, for some seeds."""
+
 
 Progress = Callable[[int, int], None]
 """Takes the round, or what else is done, and how many there are."""
@@ -30,6 +43,8 @@ class Context:
         Called with the round and the number of rounds.
     checkpoint
         Keeps the run, and may have a state to continue from; without it the run starts with the first round.
+    partition
+        Partition of the data; without it the run draws the same.
 
     Raises
     ------
@@ -42,6 +57,7 @@ class Context:
     strategy: Strategy = COMPILED
     progress: Progress | None = None
     checkpoint: Keeper | None = None
+    partition: Splitter | None = None
 
     def __post_init__(self) -> None:
         if self.device != CPU and self.strategy is not COMPILED:

@@ -17,7 +17,7 @@ from admmbench.base.projected import Projected
 from admmbench.base.types import Block, Federation, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine import devices
-from admmbench.engine.context import ONE_THREAD, Context
+from admmbench.engine.context import ONE_THREAD, Context, Splitter
 from admmbench.engine.snapshot import Snapshot
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Workers, block_size, workers
@@ -144,13 +144,14 @@ def assemble(
     ValueError
         If the device is not there, or does not compute the run.
     """
-    problem = bind(spec, dataset, absent)
+    problem = bind(spec, dataset, absent, context.partition)
     strategy = context.strategy
     if context.device != devices.CPU:
         problem, strategy = devices.find(context.device).take(spec, problem)
         size = problem.n_agents
     # An absent agent counts, so that neighbours have the same blocks.
-    size = size or block_size(problem if absent is None else bind(spec, dataset))
+    whole = problem if absent is None else bind(spec, dataset, None, context.partition)
+    size = size or block_size(whole)
     budget = guarantees.budget(spec, problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
@@ -168,13 +169,21 @@ def assemble(
     return observed(federation, spec.method.observers(spec.as_problem))
 
 
-def bind(spec: RunSpec, dataset: Dataset, absent: int | None = None) -> BoundProblem[Any]:
+def bind(
+    spec: RunSpec,
+    dataset: Dataset,
+    absent: int | None = None,
+    drawn: Splitter | None = None,
+) -> BoundProblem[Any]:
     """Share out the data: the problem of all agents, with their numbers of records and bounds on these.
 
-    The records of an absent agent are nobody's.
+    The records of an absent agent are nobody's. A partition that was drawn before is not drawn again.
     """
-    draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
-    split = spec.scheme.split(dataset, draws)
+    if drawn:
+        split = drawn.split(spec.scheme, dataset, spec.seeds)
+    else:
+        draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
+        split = spec.scheme.split(dataset, draws)
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
         if absent is not None:

@@ -78,13 +78,13 @@ def execute(
         keeper.remove()
 
 
-def time_alone(spec: RunSpec, data: Dataset, output: Path) -> None:
-    """Carry out a run with one thread, and write its trace with the computing time.
+def time_alone(spec: RunSpec, data: Dataset, output: Path, context: Context = ONE_THREAD) -> None:
+    """Carry out a run alone, and write its trace with the computing time.
 
     A run of one round comes first, so that nothing is compiled or loaded while the clock runs.
     """
-    run_spec(spec.model_copy(update={"rounds": 1}), data)
-    write(run_spec(spec, data), output)
+    run_spec(spec.model_copy(update={"rounds": 1}), data, context)
+    write(run_spec(spec, data, context), output)
 
 
 def refuse_other_code(spec: RunSpec, expected: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,13 +14,12 @@ from typing import Any, cast
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from pydantic import PrivateAttr
 
 from admmbench.datasets import Dataset
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.files import MADE_AGAIN
 from admmbench.jobs import fingerprint, seal
-from admmbench.partition import ColumnSplit, Draw, Partition, RowSelection, Shares, Split
+from admmbench.partition import ColumnSplit, Partition, RowSelection, Shares, Split
 from admmbench.spec.run import RunSpec
 
 NOBODY, TESTS = -1, -2
@@ -75,8 +75,8 @@ def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
     return drawn if scheme.shuffled else drawn.isel(seed=0, drop=True)
 
 
-def partitioned(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> RunSpec:
-    """Return a run whose partition is read from files; without files the run itself, which draws its partition.
+def read(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> DrawnPartition | None:
+    """Read the partition of a run; None without files, as the run then draws it.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def partitioned(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> RunSpec:
     """
     partitions = {path: seal.read(path) for path in files}
     if not partitions:
-        return spec
+        return None
     for path, partition in partitions.items():
         if differing := [
             key
@@ -101,44 +101,34 @@ def partitioned(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> RunSpec:
         raise seal.StaleResultError(
             f"{', '.join(map(str, partitions))}: no partition for seed {min(lacking)}; name the files of all seeds"
         )
-    settings = {name: getattr(spec, name) for name in RunSpec.model_fields}
-    run = _PartitionedRun.model_construct(spec.model_fields_set, **settings)
-    run._owner = joined
-    return run
+    return DrawnPartition(joined)
 
 
-class _PartitionedRun(RunSpec):
-    """Run whose partition was drawn before."""
+@dataclass(frozen=True)
+class DrawnPartition:
+    """Partition that was drawn before.
 
-    _owner: xr.DataArray = PrivateAttr()
+    Attributes
+    ----------
+    owner
+        As `draw` returns it.
+    """
 
-    @property
-    def scheme(self) -> Partition:
-        """Return the partition that the settings state, with the agents that were drawn."""
-        return cast("Partition", _DrawnPartition(super().scheme, self._owner, self.seeds))
+    owner: xr.DataArray
 
-
-class _DrawnPartition:
-    """Scheme that does not draw again: its split is read, and all else is the scheme's own."""
-
-    def __init__(self, scheme: Partition, owner: xr.DataArray, seeds: Sequence[int]) -> None:
-        self._scheme = scheme
-        self._owner = owner.sel(seed=[*seeds]) if "seed" in owner.dims else owner
-        self._n_seeds = len(seeds)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._scheme, name)
-
-    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split | ColumnSplit:
-        """Return the split of the rows or columns as they were drawn."""
+    def split(
+        self, scheme: Partition, dataset: Dataset, seeds: Sequence[int]
+    ) -> Split | ColumnSplit:
+        """Return the split of the rows or columns as they were drawn for some seeds."""
+        drawn = self.owner.sel(seed=[*seeds]) if "seed" in self.owner.dims else self.owner
         # A split without seeds draws nothing, and has all facts but who has which rows or columns.
-        split, owner = self._scheme.split(dataset, []), np.atleast_2d(self._owner.values)
+        split, owner = scheme.split(dataset, []), np.atleast_2d(drawn.values)
         if isinstance(split, ColumnSplit):
             columns = cast("list[slice]", _selections(owner[0], len(split.columns)))
             return split._replace(columns=columns)
         seed_places = [slice(place, place + 1) for place in range(len(owner))]
-        if "seed" not in self._owner.dims:
-            seed_places = [slice(0, self._n_seeds)]
+        if "seed" not in drawn.dims:
+            seed_places = [slice(0, len(seeds))]
         rows = [_selections(owners, len(split.shares)) for owners in owner]
         shares: list[Shares] = [
             [*zip(seed_places, selections, strict=True)] for selections in zip(*rows, strict=True)

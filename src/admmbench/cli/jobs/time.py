@@ -17,6 +17,7 @@ def time(options: argparse.Namespace) -> None:
     --fingerprints TEXT ...  of the codes, in order; others are refused (required)
     """
     from admmbench.datasets import open_as
+    from admmbench.engine.context import Context
     from admmbench.jobs import fingerprint, job, partitions
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read_experiment
@@ -37,8 +38,8 @@ def time(options: argparse.Namespace) -> None:
             partition_files = [
                 file for file in files if any(file.match(path) for path in run.partitions)
             ]
-            spec = partitions.partitioned(run.spec, data, partition_files)
-            job.time_alone(spec, data, folder / run.path)
+            context = Context(partition=partitions.read(run.spec, data, partition_files))
+            job.time_alone(run.spec, data, folder / run.path, context)
             progress(number, len(runs))
 
 
