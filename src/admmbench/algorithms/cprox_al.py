@@ -81,11 +81,11 @@ class CProxAL(ProximalAL[Ending]):
                 ).at(trial[None])
                 return merit.value[:, seed].sum(), merit.gradient[:, seed].sum(axis=0)
 
-            found = federation.each(of_block)
+            merits = federation.each(of_block)
             merit = AugmentedLagrangian(
                 problem.server, self.beta, state.mu_server, 1 / self.beta, centre
             ).at(trial[None])
-            values, gradients = zip(*found, strict=True)
+            values, gradients = zip(*merits, strict=True)
             value = (
                 sum(values)
                 + merit.value[0, seed]
@@ -95,9 +95,9 @@ class CProxAL(ProximalAL[Ending]):
             return float(value), gradient + problem.strength * problem.penalty.gradient(w)
 
         limits = {"gtol": tau, "ftol": 0, "maxiter": _MOST_ITERATIONS, "maxfun": _MOST_ITERATIONS}
-        found = optimize.minimize(
+        solution = optimize.minimize(
             objective, centre[seed], jac=True, method="L-BFGS-B", options=limits
         )
-        state.model[seed] = found.x
-        state.total[seed] += found.nit
-        return float(np.abs(found.jac).max()), int(found.nit)
+        state.model[seed] = solution.x
+        state.total[seed] += solution.nit
+        return float(np.abs(solution.jac).max()), int(solution.nit)

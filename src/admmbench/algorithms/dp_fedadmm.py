@@ -19,7 +19,7 @@ from admmbench.validation import Length
 
 @dataclass
 class AugmentedModels(Models):
-    """These are models, and what agents keep to themselves; a local model is the server's view of it."""
+    """Models, and what agents keep to themselves; a local model is the server's view of it."""
 
     dual: Array
     """Dual variables y of the agents, shape (P, S, K, J)."""

@@ -17,7 +17,7 @@ from admmbench.sensitivity import Sensitivity
 
 @dataclass
 class Controlled(Models):
-    """These are models, and the control variates of the agents."""
+    """Models, and the control variates of the agents."""
 
     control: Array
     """c_i, the mean of an agent's noisy gradients of the last round, shape (P, S, K, J); the server's is their mean."""
@@ -72,7 +72,7 @@ class DPScaffold(OverRows):
         w, c = state.w, self.mean(state.control, federation)
 
         def local_steps(block: RowBlock) -> None:
-            parts, y, own = block.parts, state.z[block.agents], state.control[block.agents]
+            parts, y, control = block.parts, state.z[block.agents], state.control[block.agents]
             bound = Sensitivity(l2=parts.gradient_bound / parts.n_units)
             y[:] = w
             total = np.zeros_like(y)
@@ -81,9 +81,9 @@ class DPScaffold(OverRows):
                 noisy = gradient + block.noise.gaussian(bound)
                 parts.whole.add_penalty_gradient(noisy, y)
                 total += noisy
-                y -= self.learning_rate * (noisy + c - own)
+                y -= self.learning_rate * (noisy + c - control)
             # c_i - c - (y - w) / (E learning_rate), whose differences add up to this.
-            own[:] = total / self.local_updates
+            control[:] = total / self.local_updates
 
         federation.each(local_steps)
         state.w = self.mean(state.z, federation)

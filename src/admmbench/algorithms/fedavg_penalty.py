@@ -62,16 +62,20 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
         state.mu[:], state.mu_server[:] = 0, 0
 
         def local(block: ConstrainedBlock) -> Array:
-            own = AugmentedLagrangian(block.parts, self.weight, state.mu[block.agents], 0.0, w)
+            lagrangian = AugmentedLagrangian(
+                block.parts, self.weight, state.mu[block.agents], 0.0, w
+            )
             u = np.broadcast_to(w, (len(state.mu[block.agents]), *w.shape))
             for _ in range(self.local_updates):
-                u = u - self.learning_rate * n * own.at(u).gradient
+                u = u - self.learning_rate * n * lagrangian.at(u).gradient
             return u
 
         w = np.concatenate(federation.each(local)).mean(axis=0)
-        own = AugmentedLagrangian(problem.server, self.weight, state.mu_server, 0.0, w)
+        lagrangian = AugmentedLagrangian(problem.server, self.weight, state.mu_server, 0.0, w)
         for _ in range(self.local_updates):
-            slope = own.at(w[None]).gradient[0] + problem.strength * problem.penalty.gradient(w)
+            slope = lagrangian.at(w[None]).gradient[
+                0
+            ] + problem.strength * problem.penalty.gradient(w)
             w = w - self.learning_rate * slope
         state.model[:] = w
         live = state.ended == 0

@@ -15,7 +15,7 @@ from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederatio
 
 @dataclass
 class PrimalDual(Models):
-    """These are models, and what each agent knows besides."""
+    """Models, and what each agent knows besides."""
 
     own: Array
     """x_0,i, an agent's copy of the global model, shape (P, S, K, J)."""

@@ -14,7 +14,7 @@ from admmbench.base.types import UNIT_OF_LOSS, Array, ColumnBlock, ColumnFederat
 
 @dataclass
 class Vertices:
-    """It is a convex combination of vertices of the ball, for S seeds."""
+    """Convex combination of vertices of the ball, for S seeds."""
 
     w: Array
     """Models of all parties, one after another, shape (S, 1, J)."""

@@ -20,7 +20,7 @@ from admmbench.problems.rows import BoundRows
 
 @parameters
 class OutP(OutputPerturbation):
-    """It is DP-ADMM, multiclass, with the step size of theorem 4.
+    """DP-ADMM, multiclass, with the step size of theorem 4.
 
     With ``variant: reference`` the constants are c1 = I_p and c3 = I_p / 4, though the loss is an average, and the
     noise has the standard deviation sigma^2 where the paper has sigma.

@@ -13,7 +13,7 @@ from admmbench.base.types import Array, ConsensusState, Messages, RowFederation,
 
 @parameters
 class PrivateADMM(PerturbedSolution):
-    """It is ADMM as a relaxed fixed-point iteration with Gaussian noise, with all agents in each round.
+    """ADMM as a relaxed fixed-point iteration with Gaussian noise, with all agents in each round.
 
     E. Cyffers, A. Bellet and D. Basu, "From noisy fixed-point iterations to private ADMM for centralized and federated
     learning" (ICML 2023); the equations are those of the authors' code. With w the mean of the u_i, agent i does

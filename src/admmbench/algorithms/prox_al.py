@@ -101,11 +101,11 @@ class ProxAL(ProximalAL[ProxALState]):
             at_w = function.at(w[None])
             residual = np.abs(at_w.gradient - self.rho * (w - u)).max(axis=-1)  # (18)
             if isinstance(block.parts, Quadratics):
-                found = w + at_w.newton_step()  # (15), exactly
+                minimizer = w + at_w.newton_step()  # (15), exactly
             else:
-                found, _ = minimize(function.at, u, np.broadcast_to(eps, u.shape[:2]))  # (15)
-            u[:, live] = found[:, live]
-            dual[:, live] += self.rho * (found - w)[:, live]  # (16)
+                minimizer, _ = minimize(function.at, u, np.broadcast_to(eps, u.shape[:2]))  # (15)
+            u[:, live] = minimizer[:, live]
+            dual[:, live] += self.rho * (minimizer - w)[:, live]  # (16)
             return residual
 
         residuals = np.concatenate(federation.each(update))
@@ -146,8 +146,8 @@ class ProxAL(ProximalAL[ProxALState]):
         function = lagrangian.near(near[None], weight)
         if isinstance(problem.server, Quadratics):
             return np.asarray(state.model + function.at(state.model[None]).newton_step()[0])
-        found, _ = minimize(function.at, state.model[None], eps[None])
-        return found[0]
+        minimizer, _ = minimize(function.at, state.model[None], eps[None])
+        return minimizer[0]
 
     def merit(
         self, state: ProxALState, federation: ConstrainedFederation, block: ConstrainedBlock

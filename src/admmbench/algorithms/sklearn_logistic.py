@@ -92,11 +92,11 @@ class SklearnLogistic(Optimum):
                 f"the training records have {len(model.classes_)} of {max(K, 2)} classes, to the others scikit-learn's "
                 "model gives no probability"
             )
-        found: Array = model.coef_
+        coefficients: Array = model.coef_
         if model.fit_intercept:
-            found = np.column_stack([found, model.intercept_])
+            coefficients = np.column_stack([coefficients, model.intercept_])
         # Of two classes it has one row: the difference of their scores.
-        return np.concatenate([-found, found]) / 2 if K == 2 else found
+        return np.concatenate([-coefficients, coefficients]) / 2 if K == 2 else coefficients
 
     def _settings(self, problem: Whole, strength: float) -> dict[str, Any]:
         """Settings of the estimator with which it minimises C sum_i weights_i loss_i + R(w), C = 1 / strength."""

@@ -15,7 +15,7 @@ from admmbench.base.types import Array, ColumnFederation, Messages
 
 @dataclass
 class Model:
-    """It is the state of SGD."""
+    """State of SGD over features."""
 
     w: Array
     """Models of all parties, one after another, shape (S, 1, J)."""

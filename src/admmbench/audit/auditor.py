@@ -139,7 +139,7 @@ def _attack(
     attacks = 2 + any((TRAJECTORY, ON_GRID) in canary_runs.scores for canary_runs in all_runs)
     confidence = settings.confidence(attacks)
     findings = [
-        each for canary_runs in all_runs for each in canary_runs.findings(confidence, ledger)
+        finding for canary_runs in all_runs for finding in canary_runs.findings(confidence, ledger)
     ]
     bounds = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(

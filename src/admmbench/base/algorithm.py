@@ -169,7 +169,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
             _renamed(cls, "family", "family = Family(mechanism=...)")
             cls.family = replace(_of_parent(cls, "family"), mechanism=stated)
         for group, record in _RECORDS.items():
-            for name in {each.name for each in fields(record)} & vars(cls).keys():
+            for name in {field.name for field in fields(record)} & vars(cls).keys():
                 if isinstance(vars(cls)[name], property):
                     raise TypeError(f"{cls.__name__}.{name}: make {group} a property instead")
                 _renamed(cls, name, f"{group} = {record.__name__}({name}=...)")

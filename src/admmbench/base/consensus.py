@@ -132,8 +132,8 @@ class OverRows(Algorithm[Models, RowFederation]):
             total += (weighted + noise).sum(axis=0)
 
         total = federation.sum(add, like=np.zeros(most.shape + federation.problem.model_shape))
-        found = total.astype(federation.problem.dtype)
-        return found, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
+        mean = total.astype(federation.problem.dtype)
+        return mean, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
 
     def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """A gradient shifts as the worst record's contribution does."""

@@ -88,9 +88,9 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
                 np.abs(mu - cone.project_dual(mu)).max(axis=(0, 2), initial=0),
             )
 
-        found = federation.each(lambda block: of_block(block.parts, state.mu[block.agents]))
-        found.append(of_block(problem.server, state.mu_server))
-        gradients, complementarity, dual = (np.array(each) for each in zip(*found, strict=True))
+        parts = federation.each(lambda block: of_block(block.parts, state.mu[block.agents]))
+        parts.append(of_block(problem.server, state.mu_server))
+        gradients, complementarity, dual = (np.array(terms) for terms in zip(*parts, strict=True))
         return {
             "outer_iterations": state.outer.astype(float),
             "stationarity": _distance_to_stationary(gradients.sum(axis=0), state.model, problem),
@@ -225,8 +225,8 @@ def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
         return np.square(v).sum(axis=(0, 2)), pull.sum(axis=0)
 
     server = federation.problem.server
-    found = [*federation.each(lambda block: of(block.parts)), of(server)]
-    squares, pulls = (np.sum(each, axis=0) for each in zip(*found, strict=True))
+    parts = [*federation.each(lambda block: of(block.parts)), of(server)]
+    squares, pulls = (np.sum(terms, axis=0) for terms in zip(*parts, strict=True))
     convex = all([*federation.each(lambda block: block.parts.convex), server.convex])
     distance = squares / np.maximum(np.linalg.norm(pulls, axis=1), 1e-300)
     far = np.where(squares > 0, distance / (1 + np.linalg.norm(state.model, axis=1)), 0)

@@ -86,14 +86,14 @@ def solve(
         step = ahead - gradient / L
         if penalty.smooth:
             # Only the part of the gradient that moves the models in their precision: no further step could do better.
-            found, moving = ahead, ahead - (ahead - gradient / steepest)
+            minimizer, moving = ahead, ahead - (ahead - gradient / steepest)
         else:
-            found = step = penalty.prox(step, objective.strength / L)
+            minimizer = step = penalty.prox(step, objective.strength / L)
             moving = ahead - step
         residual = bound * norms(moving)
         # Each subproblem ends as soon as it is solved, whatever the others need; diverged ones are not waited for.
         new = unsolved & ~(residual > tolerance)
-        solution[new] = found[new]
+        solution[new] = minimizer[new]
         solution[new & np.isnan(residual)] = np.nan
         unsolved &= ~new
         if not unsolved.any():
@@ -125,8 +125,8 @@ def gradient_rounding(objective: Objective, longest: Array, condition: Array) ->
     m, c1 = parts.mean_objective.divisor, objective.weight * parts.gradient_bound
     sums = (m + outputs + _STEPS) * c1
     products = (features + _STEPS) * condition * (c1 + longest)
-    found: Array = _ULP * (sums + products)
-    return found
+    rounding: Array = _ULP * (sums + products)
+    return rounding
 
 
 @parameters
@@ -180,10 +180,10 @@ class Exact(Consensus):
         """
         z, rho = sub.z.astype(sub.parts.whole.released, copy=False), sub.rho
         convexity = np.broadcast_to(rho + ridge, z.shape[:2])
-        own = factors(convexity - rho, like=z)
+        stiffness = factors(convexity - rho, like=z)
 
         def quadratic(v: Array) -> Array:
-            pull: Array = z.dtype.type(rho) * (v - sub.w) + own * v - linear
+            pull: Array = z.dtype.type(rho) * (v - sub.w) + stiffness * v - linear
             return pull
 
         objective, error = self.objective(sub.parts), self.error(sub.parts.whole)

@@ -218,7 +218,7 @@ def make_update(
                 # agents share stays in the cache meanwhile.
                 w, partial = models.w[s, part], models.partial[s, part]
                 for p in range(agents):
-                    given = numbers_of(numbers, p, s)
+                    step_arguments = numbers_of(numbers, p, s)
                     z, dual = models.z[p, s, part], models.dual[p, s, part]
                     sent = models.sent[p, s, part]
                     if agents_begin and first:
@@ -227,13 +227,15 @@ def make_update(
                     take(gradient[p, s], position[p], start, tile)
                     if noise_on_solution:
                         for j in range(len(tile)):
-                            tile[j] = solve(tile[j], z[j], w[j], dual[j], weights, given)
+                            tile[j] = solve(tile[j], z[j], w[j], dual[j], weights, step_arguments)
                     if noise_on_gradient or noise_on_solution:
                         added = perturb(tile, draw, p, s, start // most, room)
                         if draw.measure:
                             draw.magnitude[p, s] += added
                     for j in range(len(tile)):
-                        finish(tile[j], Iterates(z, w, dual, sent, partial), j, weights, given)
+                        finish(
+                            tile[j], Iterates(z, w, dual, sent, partial), j, weights, step_arguments
+                        )
 
     return update
 
@@ -262,7 +264,8 @@ def source(
         "message": message,
     }
     written = [
-        f"@equation\n{compiled.equation_source(each, name)}" for name, each in equations.items()
+        f"@equation\n{compiled.equation_source(equation, name)}"
+        for name, equation in equations.items()
     ]
     functions = make_solve, make_finish, make
 
@@ -277,7 +280,7 @@ def source(
         numbers="".join(
             f"number(numbers[{k}][p, s]), " for k in range(len(_arguments(fused.step)))
         ),
-        functions="\n\n".join(compiled.source(each) for each in functions),
+        functions="\n\n".join(compiled.source(function) for function in functions),
         dtype=dtype,
         at_global=fused.at == "global",
         finish=flags(make_finish),
@@ -328,7 +331,9 @@ class Compiled(Strategy):
                 _flat(sub.partial, 1),
             ),
             weights(update),
-            tuple(np.array(np.broadcast_to(each, leading), dtype) for each in step_numbers(update)),
+            tuple(
+                np.array(np.broadcast_to(number, leading), dtype) for number in step_numbers(update)
+            ),
             noise,
             Room(np.empty(2 * tile, np.uint32), np.empty(tile)),
             np.empty(tile, entries.dtype),
@@ -363,7 +368,9 @@ def in_plain_arrays(update: LocalUpdate, known: Callable[[], Array]) -> None:
         tile[0] = tile[0] + update.draw
         return 0.0
 
-    given = tuple(factors(np.broadcast_to(each, z.shape[:2]), z) for each in step_numbers(update))
+    numbers = tuple(
+        factors(np.broadcast_to(number, z.shape[:2]), z) for number in step_numbers(update)
+    )
     partial = np.zeros_like(z)
     step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
     solve = make_solve(step, slope, fused.at == "global")
@@ -386,7 +393,7 @@ def in_plain_arrays(update: LocalUpdate, known: Callable[[], Array]) -> None:
             partial[None, None],
         ),
         weights(update),
-        given,
+        numbers,
         Drawn.nothing((1, 1)),
         Room(none, none),
         [None],

@@ -115,13 +115,13 @@ def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
     if name in mechanisms:
         mechanism = checked(Mechanism, {"name": name, **settings}, "")
         return f"{name}: {mechanism.rounds} releases", mechanism.account()
-    given = {"algorithm": name, "sensitivity": "global", **settings}
+    arguments = {"algorithm": name, "sensitivity": "global", **settings}
     for key, inner in _WITHIN.items():
-        moved = {each: given.pop(each) for each in inner if each in given}
-        given[key] = {**given.get(key, {}), **moved}
-    spec = checked(RunSpec, given, "")
-    found = of_run(spec, load_dataset(spec.dataset))
-    return f"{name} on {spec.info.name}: {spec.rounds} rounds", found
+        moved = {part: arguments.pop(part) for part in inner if part in arguments}
+        arguments[key] = {**arguments.get(key, {}), **moved}
+    spec = checked(RunSpec, arguments, "")
+    account = of_run(spec, load_dataset(spec.dataset))
+    return f"{name} on {spec.info.name}: {spec.rounds} rounds", account
 
 
 def of_run(spec: RunSpec, dataset: Dataset) -> Account:

@@ -46,7 +46,7 @@ _PROBLEM: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Combination:
-    """It is a method with a unit, a trust, a relation and a sampling.
+    """Method with a unit, a trust, a relation and a sampling.
 
     Attributes
     ----------
@@ -80,18 +80,23 @@ def _combination(
     method: str, unit: Unit, trust: str, relation: Relation, sampled: str
 ) -> Combination:
     of = (method, unit, trust, relation, sampled)
-    cls, own = algorithms.resolve(method), SAMPLED[sampled]
+    cls, settings = algorithms.resolve(method), SAMPLED[sampled]
     samples = "sampling" in {field.name for field in fields(cls)}
-    if "params" in own and not samples:
+    if "params" in settings and not samples:
         return Combination(*of, None, f"params.sampling: {method} has no samples of records")
     try:
         spec = RunSpec(
             **_SETTING,
             algorithm=method,
-            params={"sampling": 1.0, **own.get("params", {})} if samples else {},
+            params={"sampling": 1.0, **settings.get("params", {})} if samples else {},
             rounds=1 if cls.one_shot else 10,
             problem={**_PROBLEM, "average": "agents" if unit == "agent" else "records"},
-            privacy={"unit": unit, "trust": trust, "relation": relation, **own.get("privacy", {})},
+            privacy={
+                "unit": unit,
+                "trust": trust,
+                "relation": relation,
+                **settings.get("privacy", {}),
+            },
         )
         total = of_run(spec, load_dataset(spec.dataset)).ledger.epsilon(spec.delta)
     except ValidationError as error:
@@ -103,20 +108,24 @@ def _combination(
 def markdown() -> str:
     """Return a table in Markdown, and the reasons of refusals below it, where METHOD stands for each of the methods."""
     groups: dict[tuple[str, ...], list[Combination]] = defaultdict(list)
-    for each in combinations():
-        groups[each.unit, each.trust, each.relation, each.sampled].append(each)
+    for combination in combinations():
+        groups[
+            combination.unit, combination.trust, combination.relation, combination.sampled
+        ].append(combination)
     reasons: dict[str, int] = {}
     rows = []
     for key, group in groups.items():
         totals: dict[str, list[str]] = defaultdict(list)
         refused: dict[int, list[str]] = defaultdict(list)
-        for each in group:
-            if each.total:
-                value, kind = each.total
-                totals[f"{value:.3g}{'' if kind == 'proved' else f' ({kind})'}"].append(each.method)
+        for combination in group:
+            if combination.total:
+                value, kind = combination.total
+                totals[f"{value:.3g}{'' if kind == 'proved' else f' ({kind})'}"].append(
+                    combination.method
+                )
             else:
-                text = re.sub(rf"\b{each.method}\b", "METHOD", each.reason)
-                refused[reasons.setdefault(text, len(reasons) + 1)].append(each.method)
+                text = re.sub(rf"\b{combination.method}\b", "METHOD", combination.reason)
+                refused[reasons.setdefault(text, len(reasons) + 1)].append(combination.method)
         rows.append((*key, _listed(totals), _listed(refused)))
     head = ("unit", "trust", "relation", "sampled", "total", "refused, by the reason below")
     lines = [head, ("---",) * len(head), *rows]

@@ -93,8 +93,8 @@ def _run(spec: RunSpec, dataset: Dataset, pool: Workers, context: Context) -> Tr
         if snapshot.trace.timed_out():
             break
     traces = [_trace(run) for run in runs]
-    for trace, found in zip(traces, done, strict=False):
-        trace.restore(found["trace"])
+    for trace, part in zip(traces, done, strict=False):
+        trace.restore(part["trace"])
     for trace in traces[len(done) :]:
         trace.time_out()
     return Trace.joined(traces) if len(traces) > 1 else traces[0]
@@ -192,8 +192,8 @@ def bind(
             split = split._replace(shares=shares)
     # Where a total is guaranteed, rounding errors must not tell what noise hides.
     released = None if guarantees.guarantee(spec).kind == "none" else "float64"
-    given = len(spec.seeds), spec.sensitivity, spec.dtype, released, spec.privacy.unit
-    return spec.as_problem.bind(split, *given)
+    setting = len(spec.seeds), spec.sensitivity, spec.dtype, released, spec.privacy.unit
+    return spec.as_problem.bind(split, *setting)
 
 
 def _instance(seed: int, agent: int | None) -> np.random.Generator:
@@ -376,7 +376,7 @@ def evaluate(
     floats = problem.n_agents * sum(array.size for array in sent.down)
     floats += sum(array.size for array in sent.up)
     parts = [block.parts for block in blocks]
-    beside = [each.measure(t, state, federation) for each in federation.observers]
+    observations = [observer.measure(t, state, federation) for observer in federation.observers]
     return {
         **problem.evaluate(state, parts, federation.run),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
@@ -387,7 +387,7 @@ def evaluate(
         "finite": np.isfinite(on_host(state.w)).all(axis=(1, 2)),
         # The last: a method that counts what it sends says so.
         **method.measure(t, state, federation),
-        **{name: values for each in beside for name, values in each.items()},
+        **{name: value for values in observations for name, value in values.items()},
     }
 
 

@@ -107,19 +107,19 @@ class Trace:
     def joined(cls, traces: Sequence[Trace]) -> Trace:
         """Join the traces of seeds that were runs of their own: their times add up, and the largest total counts."""
         first = traces[0]
-        seeds = [seed for each in traces for seed in each.seeds]
+        seeds = [seed for part in traces for seed in part.seeds]
         trace = cls(seeds, list(first.rounds), first._variables)
         for name, (dims, _, _) in first._variables.items():
-            arrays = [each._arrays[name] for each in traces]
+            arrays = [part._arrays[name] for part in traces]
             if "seed" in dims:
                 trace._arrays[name] = np.concatenate(arrays)
             else:
                 trace._arrays[name] = (np.add if name == "seconds" else np.fmax).reduce(arrays)
-        trace._status = np.concatenate([each._status for each in traces])
+        trace._status = np.concatenate([part._status for part in traces])
         if first.mistakes is not None:
             none = np.zeros_like(first.mistakes)
-            found = [none if each.mistakes is None else each.mistakes for each in traces]
-            trace.mistakes = np.concatenate(found)
+            mistakes = [none if part.mistakes is None else part.mistakes for part in traces]
+            trace.mistakes = np.concatenate(mistakes)
         return trace
 
     def time_out(self) -> None:
@@ -151,13 +151,13 @@ class Trace:
         problem = spec.as_problem
         if problem.loss.fraction:
             trace[problem.loss.metric].attrs["valid_range"] = [0.0, 1.0]
-        for each in spec.composed_by:
-            own = {"accountant": each.name, "delta": spec.delta}
-            trace[each.variable].attrs.update(
-                own | ({"comment": each.comment} if each.comment else {})
+        for accountant in spec.composed_by:
+            attributes = {"accountant": accountant.name, "delta": spec.delta}
+            trace[accountant.variable].attrs.update(
+                attributes | ({"comment": accountant.comment} if accountant.comment else {})
             )
         trace["epsilon_total"].attrs.update(delta=spec.delta, **_worth(spec))
-        for name in (str(each) for each in trace if str(each).startswith("epsilon_")):
+        for name in (str(variable) for variable in trace if str(variable).startswith("epsilon_")):
             trace[name].attrs["unit_of_privacy"] = spec.neighbours.unit
             if spec.delta_warning:
                 trace[name].attrs["warning"] = "large_delta"

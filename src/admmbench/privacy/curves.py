@@ -104,13 +104,13 @@ def _by_renyi(spending: Spending, epsilons: Array) -> Array:
         return np.ones(len(epsilons))
     divergence = accountant.rdp
     size = np.abs(epsilons)
-    found = np.full(len(size), math.sqrt(-math.expm1(-divergence[0])))
-    for order, each in zip(ORDERS, divergence, strict=True):
-        if math.isfinite(each):
-            power = (order - 1) * (each - size + math.log1p(-1 / order)) - math.log(order)
-            found = np.minimum(found, np.exp(np.minimum(power, 0)))
+    bound = np.full(len(size), math.sqrt(-math.expm1(-divergence[0])))
+    for order, value in zip(ORDERS, divergence, strict=True):
+        if math.isfinite(value):
+            power = (order - 1) * (value - size + math.log1p(-1 / order)) - math.log(order)
+            bound = np.minimum(bound, np.exp(np.minimum(power, 0)))
     with np.errstate(over="ignore"):
-        return np.where(epsilons < 0, 1 - np.exp(-size) * (1 - found), found)
+        return np.where(epsilons < 0, 1 - np.exp(-size) * (1 - bound), bound)
 
 
 def _thinned(epsilons: Array, deltas: Array) -> tuple[Array, Array]:

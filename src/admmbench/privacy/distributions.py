@@ -256,16 +256,16 @@ def _spacing(cost: Cost | _Group, tail: float) -> float:
 
 def _window(grids: Sequence[tuple[Grid, int]], cut: float) -> tuple[int, int]:
     """Points beyond which the sum of all losses has a chance of at most ``cut`` (Chernoff's bound)."""
-    low = sum(number * each.first for each, number in grids)
-    high = low + sum(number * (len(each.chances) - 1) for each, number in grids)
+    low = sum(number * grid.first for grid, number in grids)
+    high = low + sum(number * (len(grid.chances) - 1) for grid, number in grids)
     spacing = grids[0][0].spacing
-    spread = math.sqrt(sum(number * each.variance for each, number in grids)) or spacing
+    spread = math.sqrt(sum(number * grid.variance for grid, number in grids)) or spacing
     # The best order is near one of these: that of a normal distribution, or that of one large loss.
     middle = round(-math.log2(spread))
-    longest = spacing * max(len(each.chances) for each, _ in grids)
+    longest = spacing * max(len(grid.chances) for grid, _ in grids)
     for power in range(min(middle - 4, round(-math.log2(longest))), middle + 7):
         for order in (2.0**power, -(2.0**power)):
-            moment = sum(number * log_moment(each, order) for each, number in grids)
+            moment = sum(number * log_moment(grid, order) for grid, number in grids)
             bound = (moment + math.log(2 / cut)) / order / spacing
             if order > 0:
                 high = min(high, math.ceil(bound))

@@ -218,10 +218,10 @@ def _sampled_renyi(multiplier: float, sampling: float, replaced: bool = False) -
     series of dp-accounting do not converge at all orders. Beyond the last order in reach there is NaN.
     The second has outputs without the record, or else with one on the other side of these.
     """
-    found = np.full_like(ORDERS, np.nan)
+    divergences = np.full_like(ORDERS, np.nan)
     orders = ORDERS[: np.searchsorted(ORDERS, _REACH * multiplier)]
     if not orders.size:
-        return found
+        return divergences
     # Sums over equal steps converge fast if a step is small beside the deviation and beside the distance to the
     # singularity of the logarithm of r, pi times the variance. Moments lie at outputs up to their order.
     step = multiplier / 8 * min(1, 4 * multiplier)
@@ -233,8 +233,8 @@ def _sampled_renyi(multiplier: float, sampling: float, replaced: bool = False) -
     log_ratio = _log_ratio(multiplier, sampling, x, replaced)
     for k, order in enumerate(orders):
         logarithm = logsumexp(log_weight + order * log_ratio)
-        found[k] = (logarithm + _SUMMED * (1 + logarithm)) / (order - 1)
-    return found
+        divergences[k] = (logarithm + _SUMMED * (1 + logarithm)) / (order - 1)
+    return divergences
 
 
 def _log_ratio(multiplier: float, sampling: float, x: Array, replaced: bool = False) -> Array:

@@ -117,8 +117,8 @@ def calibrate(
 
     def above(log: float) -> float:
         """Logarithm of the composed loss over what is aimed at, for the logarithm of a budget."""
-        found = composed(spend(math.exp(log)), delta)
-        return math.log(max(found, 1e-300) / (_AIM * total))
+        reached = composed(spend(math.exp(log)), delta)
+        return math.log(max(reached, 1e-300) / (_AIM * total))
 
     low = high = math.log(total)
     while above(low) > 0 and low > -100:
@@ -127,10 +127,10 @@ def calibrate(
         high += 2
     solvable = above(low) <= 0 <= above(high) and low < high
     epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE) if solvable else low)
-    found = composed(spend(epsilon), delta)
-    if not _LEAST * total <= found <= total:
+    reached = composed(spend(epsilon), delta)
+    if not _LEAST * total <= reached <= total:
         raise ValueError(
-            f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {found:g}; "
+            f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {reached:g}; "
             "state another total or delta"
         )
     return epsilon

@@ -294,7 +294,9 @@ class Noise:
         else:
             times = self.release.contributions(self.privacy.relation)
             multipliers = (std / (times * bound)).min(axis=1).tolist()
-            self._add(of_sample(each, sampling, self.privacy.radius) for each in multipliers)
+            self._add(
+                of_sample(multiplier, sampling, self.privacy.radius) for multiplier in multipliers
+            )
         return self.next_draw(samplers.GAUSSIAN, std, grid, weights)
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:

@@ -383,15 +383,15 @@ def poisson_sample(key: Array, t: int, n: int, probability: float) -> Array:
     """
     below = np.uint64(probability / LEAST)
     place, words = np.array([t, 0]), np.empty(TILE, np.uint32)
-    found, count = np.empty(n, np.int64), 0
+    sample, count = np.empty(n, np.int64), 0
     for tile in range(-(-n // TILE)):
         some = min(TILE, n - tile * TILE)
         fill_words(key, place, tile * _QUARTER, some, words)
         for j in range(some):
             if words[j] < below:
-                found[count] = tile * TILE + j
+                sample[count] = tile * TILE + j
                 count += 1
-    return found[:count].copy()
+    return sample[:count].copy()
 
 
 @njit(nogil=True)

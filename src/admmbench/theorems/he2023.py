@@ -70,15 +70,16 @@ class OuterLoop(Observer):
         """
         beta, sigma = self.method.beta, modulus(self.method, federation)
         (S, d), parts = state.model.shape, list(_parts(federation))
-        A = [np.zeros((1, S, d, d)) if each.A is None else each.A for each in parts]
+        A = [np.zeros((1, S, d, d)) if part.A is None else part.A for part in parts]
         C = np.concatenate(
-            [np.moveaxis(each.matrix, 0, 1).reshape(S, -1, d) for each in parts], axis=1
+            [np.moveaxis(part.matrix, 0, 1).reshape(S, -1, d) for part in parts], axis=1
         )
         offset = np.concatenate(
-            [np.moveaxis(each.offset, 0, 1).reshape(S, -1) for each in parts], axis=1
+            [np.moveaxis(part.offset, 0, 1).reshape(S, -1) for part in parts], axis=1
         )
         total, slope = (
-            sum(each.sum(axis=0) for each in of) for of in (A, [each.b for each in parts])
+            sum(part.sum(axis=0) for part in matrices)
+            for matrices in (A, [part.b for part in parts])
         )
         rows = C.shape[1]
         kkt = np.zeros((S, d + rows, d + rows))
@@ -87,10 +88,12 @@ class OuterLoop(Observer):
         solution = np.linalg.solve(kkt, right[..., None])[..., 0]
         w = solution[:, :d]
         away = np.concatenate([state.model - w, solution[:, d:]], axis=1)  # mu^0 = 0
-        own = np.concatenate(A[:-1])
-        grams = np.concatenate([_gram(each.matrix) for each in parts])
+        curvatures = np.concatenate(A[:-1])
+        grams = np.concatenate([_gram(part.matrix) for part in parts])
         hessians = np.concatenate(A) + beta * grams + sigma * np.eye(d)
-        bends, pulls = (np.linalg.eigvalsh(of)[..., -1].max(axis=0) for of in (own, grams))
+        bends, pulls = (
+            np.linalg.eigvalsh(matrices)[..., -1].max(axis=0) for matrices in (curvatures, grams)
+        )
         self.memory = Course(
             w=w,
             r0=np.linalg.norm(away, axis=1),

@@ -60,8 +60,10 @@ class Lemma4(Observer):
             raise ValueError(
                 "theorems: they are about coupling: parallel and exact numbers; set dtype: float64"
             )
-        own = federation.each(lambda block: np.linalg.eigvalsh(block.parts.D.T @ block.parts.D))
-        low, high = (np.array([each[k] for each in own]) for k in (0, -1))
+        eigenvalues = federation.each(
+            lambda block: np.linalg.eigvalsh(block.parts.D.T @ block.parts.D)
+        )
+        low, high = (np.array([values[k] for values in eigenvalues]) for k in (0, -1))
         # The loss may be linear somewhere, so that gamma(rho) is rho.
         modulus = problem.weight * problem.penalty.curvature + rho * low
         met = (modulus >= 2 * high).all() and rho**2 > 2 * L**2 and rho >= L and (low > 0).all()
@@ -73,7 +75,7 @@ class Lemma4(Observer):
             )
         self.memory = Course(
             printed=modulus / 2 - high,
-            repaired=(modulus - (len(own) - 1) * rho * high) / 2,
+            repaired=(modulus - (len(eigenvalues) - 1) * rho * high) / 2,
             curvature=rho / 2 - L**2 / rho,
             x=list(state.x),
             z=state.z,

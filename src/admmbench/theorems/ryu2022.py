@@ -214,7 +214,7 @@ def _constants(parts: RowParts) -> tuple[Constants, Constants]:
     if penalty.smooth:
         U1 = np.minimum(U1, norms(first.value) + parts.smoothness * size)
     U2 = np.full_like(U1, W.diameter(whole.size))
-    l1 = [np.asarray(each.sensitivity.l1) for each in (first, last)]
+    l1 = [np.asarray(gradient.sensitivity.l1) for gradient in (first, last)]
     most = Constants(U1, U2, parts.contribution_bound / f.divisor)
     return most, Constants(np.maximum(norms(first.value), slope), U2, np.maximum(*l1))
 
