@@ -8,6 +8,7 @@ from admmbench.base.algorithm import Algorithm as Algorithm
 from admmbench.base.algorithm import Family as Family
 from admmbench.base.algorithm import PrivacyFacts as PrivacyFacts
 from admmbench.base.algorithm import Resources as Resources
+from admmbench.base.averages import Average as Average
 from admmbench.base.consensus import Consensus as Consensus
 from admmbench.base.consensus import OverRows as OverRows
 from admmbench.base.constrained import AugmentedLagrangian as AugmentedLagrangian
@@ -39,12 +40,15 @@ from admmbench.base.types import ConsensusState as ConsensusState
 from admmbench.base.types import ConstrainedBlock as ConstrainedBlock
 from admmbench.base.types import ConstrainedFederation as ConstrainedFederation
 from admmbench.base.types import Guarantee as Guarantee
+from admmbench.base.types import LocalUpdate as LocalUpdate
 from admmbench.base.types import Messages as Messages
 from admmbench.base.types import Models as Models
 from admmbench.base.types import RowBlock as RowBlock
 from admmbench.base.types import RowFederation as RowFederation
 from admmbench.base.types import Subproblem as Subproblem
+from admmbench.base.types import clip_norms as clip_norms
 from admmbench.base.types import factors as factors
+from admmbench.base.types import norms as norms
 from admmbench.datasets import Arrays as Arrays
 from admmbench.datasets import Attribute as Attribute
 from admmbench.datasets import DatasetDefinition as DatasetDefinition

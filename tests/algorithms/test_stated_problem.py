@@ -44,7 +44,7 @@ METHODS = [
     ("centralized", {}, 1),
 ]
 # What is left of the way to the optimum with equal sites that count alike, as docs/methods/problems.md has it.
-LEFT = {"dp_fedavg": 0.096, "nbafl": [0.046, 0.0025], "amp": 0.13}
+LEFT = {"dp_fedavg": 0.096, "fedpd": 0.078, "nbafl": [0.046, 0.0025], "amp": 0.13}
 # Ends elsewhere, below.
 OTHERS = {"amp", "nbafl"}
 settings = pytest.mark.parametrize("average", ["records", "agents"])
@@ -170,6 +170,17 @@ def test_amp_ends_at_the_mean_of_the_agents_own_optima(sizes, average):
     assert stated_here.gap(wanted) > 1e-6
     if (sizes, average) == ("equal", "agents"):
         assert stated_here.gap(ends(trace)) == pytest.approx(LEFT["amp"], rel=0.05)
+
+
+@settings
+@sizes
+def test_fedpd_stays_around_the_optimum_where_agents_go_on_alone(sizes, average):
+    here = Stated(sizes, average)
+    params = {"eta": 5, "learning_rate": 0.5, "local_updates": 10, "skip": 0.5}
+    gaps = [here.gap(ends(run("fedpd", params, T, sizes, stated(average)))) for T in (200, 800)]
+    assert all(5e-6 < gap < 0.1 for gap in gaps)
+    if (sizes, average) == ("equal", "agents"):
+        assert gaps[0] == pytest.approx(LEFT["fedpd"], rel=0.05)
 
 
 @settings

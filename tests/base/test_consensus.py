@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import simulate
+from admmbench.base.observers import Observer
 from admmbench.contracts.made_up_data import make_dataset
 from tests.algorithms.literal_baselines import EPS, LOGISTIC, released
 from tests.algorithms.records import J, P, in_unit_ball
@@ -90,3 +92,43 @@ def test_a_record_moves_what_is_released_no_further_than_stated(
     assert bound == same
     assert np.linalg.norm(value - null) <= bound * (1 + 1e-6) + 1e-12
     assert np.linalg.norm(value - other) <= 2 * bound * (1 + 1e-6) + 1e-12
+
+
+class Counting(Observer):
+    """Counts updates, and what moved in them."""
+
+    variables = {"moved": ("1", "updates that moved a model")}
+    sees_updates = True
+
+    def begin(self, state, federation):
+        self.memory = 0
+
+    def after_update(self, update, before):
+        self.memory += int((update.sub.z != before.z).any())
+
+    def measure(self, t, state, federation):
+        return {"moved": np.full(1, self.memory)}
+
+
+def write_update(path, body):
+    path.write_text(
+        "from admmbench.algorithms.pvp import PVP\nfrom admmbench.api import parameters\n"
+        "from tests.base.test_consensus import Counting\n\n\n"
+        f"@parameters\nclass Mine(PVP):\n    {body}\n"
+    )
+    return str(path)
+
+
+def test_observers_are_told_of_updates_that_are_solved_exactly(tmp_path):
+    path = write_update(
+        tmp_path / "mine.py", "def observers(self, problem):\n        return [Counting(self)]"
+    )
+    given = {"agents": P, "epsilon": 1.0, "rounds": 4, "threads": 1, "problem": LOGISTIC}
+    assert float(simulate(in_unit_ball(), path, **given).moved[0, -1]) >= 4
+
+
+@pytest.mark.parametrize(("returned", "told"), [("None", "NoneType"), ("sub.w", r"shape \(10, ")])
+def test_an_update_that_returns_something_else_is_refused(tmp_path, returned, told):
+    path = write_update(tmp_path / "mine.py", f"def update(self, sub):\n        return {returned}")
+    with pytest.raises(Exception, match=rf"Mine.update returned {told}.*shape \(B, S, K, J\)"):
+        simulate(in_unit_ball(), path, agents=P, epsilon=1.0, rounds=2, problem=LOGISTIC)

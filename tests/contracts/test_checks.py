@@ -176,7 +176,7 @@ METHODS = [
     ),
     (
         "state copies bounds the state",
-        "resources = Template.resources.__class__(state_copies=1)",
+        "resources = Resources(state_copies=1)",
         "has 2.* copies .* says 1",
     ),
     (
@@ -198,6 +198,11 @@ METHODS = [
         "approaches the optimum of the stated problem",
         FAST + DESCENT.format("total_strength"),
         "with average: agents it ends near the optimum with average: agents and 2 times the strength",
+    ),
+    (
+        "approaches the optimum of the stated problem",
+        FAST + "def schedule(self, sub): return {'stiffness': sub.t**2}",
+        "% of the way to the optimum are left after 300 rounds, .* say what its `fixed_point` is",
     ),
     (
         "writers serve as agents",
@@ -482,3 +487,28 @@ def test_contracts_are_found_by_their_name_of_before():
     with pytest.warns(FutureWarning, match="admmbench.checks is now called admmbench.contracts"):
         from admmbench import checks
     assert checks.of is of
+
+
+L1_ALONE = """
+a: float = 20.0
+
+def check(self, problem, agents):
+    super(Broken, self).check(problem, agents)
+    if problem.penalty_name != "l1":
+        raise ValueError("l1 alone")
+"""
+
+
+def test_a_strong_l1_penalty_has_its_optimum_where_methods_start(tmp_path):
+    """The part of the way that is left is then looked for with a weaker one."""
+    path = plug_in(tmp_path, METHOD, L1_ALONE, "l1")
+    run(method_checks(str(path)), "approaches the optimum of the stated problem")
+
+
+def test_the_first_refusal_of_a_method_that_takes_no_problem_is_quoted(tmp_path):
+    body = L1_ALONE.replace('!= "l1"', '!= "l3"')
+    path = plug_in(tmp_path, METHOD, body, "nothing")
+    assert re.search(
+        r"it refuses every problem.*the first refusal: .*l1 alone",
+        fails(method_checks(str(path)), "learns without noise"),
+    )

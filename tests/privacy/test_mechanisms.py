@@ -256,6 +256,29 @@ def test_noise_is_added_in_place_too_and_for_nothing_else():
         value - source(Privacy(1.0)).laplace(BOTH)
 
 
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda d: 0.5 * d,
+        lambda d: d * 0.5,
+        lambda d: 1 - d,
+        lambda d: d - 1,
+        lambda d: -d,
+        lambda d: d / 2,
+    ],
+)
+def test_noise_that_is_not_added_is_refused(misuse):
+    noise = Noise(np.zeros((1, 1, 2), np.uint32), (3,), Privacy(1.0))
+    with pytest.raises(TypeError, match="noise is drawn where it is added"):
+        misuse(noise.gaussian(Sensitivity(l2=np.ones((1, 1)))))
+
+
+def test_a_sensitivity_without_agents_and_seeds_is_refused():
+    noise = Noise(np.zeros((4, 1, 2), np.uint32), (3,), Privacy(1.0))
+    with pytest.raises(TypeError, match=r"shape \(B, S\); got shape \(\)"):
+        noise.gaussian(Sensitivity(l2=0.02))
+
+
 def test_noise_of_another_shape_is_refused():
     with pytest.raises(
         ValueError, match=r"noise of shape \(1, 2, 40, 50\) is added to \(2, 40, 50\)"

@@ -69,6 +69,11 @@ class FedPD(OverRows):
         return self.skip > 0
 
     @property
+    def fixed_point(self) -> str:
+        """Neighbourhood in which agents that skip communication stay."""
+        return "around the optimum, which agents leave while they go on alone" if self.skip else ""
+
+    @property
     def gradients(self) -> float:
         """Count those of a round, which lasts ``1 / (1 - skip)`` updates of dual variables in the mean."""
         return self.local_updates / (1 - self.skip)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -286,4 +287,15 @@ class Consensus(OverRows):
         """
         for which in positions(self.updates):
             update = LocalUpdate(Pass(updates=which, order=self.order), sub, share=1 / self.updates)
-            in_plain_arrays(update, lambda: sub.strategy.released(sub, self.update(sub)))
+            sub.strategy.watch(update, partial(in_plain_arrays, update, partial(self._solve, sub)))
+
+    def _solve(self, sub: Subproblem) -> Array:
+        """Return the solutions of a block's subproblems, as far as they are what a method should return."""
+        solution = self.update(sub)
+        if np.shape(solution) != sub.z.shape:
+            found = type(solution).__name__ if solution is None else f"shape {np.shape(solution)}"
+            raise ValueError(
+                f"{type(self).__name__}.update returned {found}; return the new local models of the block, shape "
+                f"(B, S, K, J) = {sub.z.shape}"
+            )
+        return sub.strategy.released(sub, solution)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from admmbench.base.types import Array, Federation, LocalUpdate, Strategy, Subproblem
@@ -73,9 +74,13 @@ class Observed(Strategy):
 
     def update(self, update: LocalUpdate) -> None:
         """See `Strategy`."""
+        self.watch(update, partial(self.inner.update, update))
+
+    def watch(self, update: LocalUpdate, work: Callable[[], None]) -> None:
+        """See `Strategy`."""
         sub = update.sub
         before = replace(sub, z=sub.z.copy(), sent=sub.sent.copy(), dual=sub.dual.copy())
-        self.inner.update(update)
+        work()
         for observer in self.observers:
             observer.after_update(update, before)
 

@@ -353,6 +353,10 @@ class Strategy(ABC):
     def update(self, update: LocalUpdate) -> None:
         """Update the models of a block in place, from the gradient of the loss."""
 
+    def watch(self, update: LocalUpdate, work: Callable[[], None]) -> None:
+        """Do the work of an update; whoever watches updates is told of it."""
+        work()
+
     def released(self, sub: Subproblem, solution: Array) -> Array:
         """What a method goes on with that has found the solution of a subproblem: the solution."""
         return solution

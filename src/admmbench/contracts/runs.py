@@ -104,10 +104,15 @@ class MethodCase:
     @cached_property
     def setting(self) -> Setting:
         """Return the first problem that the method does not refuse."""
+        refusals: list[str] = []
         for setting in settings(self.sharing):
-            if self.refusal(setting) is None:
+            if (refusal := self.refusal(setting)) is None:
                 return setting
-        raise AssertionError(f"it refuses every problem over {self.sharing}; look at its needs")
+            refusals.append(refusal)
+        raise AssertionError(
+            f"it refuses every problem over {self.sharing}; look at its needs and its check; the first refusal: "
+            f"{refusals[0]}"
+        )
 
     @cached_property
     def data(self) -> Dataset:

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -103,6 +103,11 @@ class Draw:
             target[...] = noisy
             noisy = target
         return noisy
+
+    def _refuse(self, other: object = None) -> NoReturn:
+        raise TypeError("noise is drawn where it is added: value + noise, and nothing else")
+
+    __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _refuse
 
     def __add__(self, value: Array) -> Array:
         """Add the noise to a value: both are rounded to the grid, and their sum to the precision of the run."""
@@ -392,6 +397,11 @@ class Noise:
             raise TypeError(
                 f"{law} noise takes its scale from the {norm} sensitivity: pass what gradient() returns, or "
                 f"Sensitivity({norm}=...); this {type(sensitivity).__name__} has none"
+            )
+        if np.ndim(bound) != 2:
+            raise TypeError(
+                f"Sensitivity({norm}=...) has one number for each agent and seed of a block, shape (B, S); got shape "
+                f"{np.shape(bound)}"
             )
         # Later than in the first release of all, a seed that diverges has NaN.
         first = self._t <= 1 and not self._releases
