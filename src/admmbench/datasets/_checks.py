@@ -142,7 +142,7 @@ def _check_part(info: DatasetInfo, part: str, X: Any, y: Any, n_rows: int) -> No
     if not (low <= smallest and largest <= high and math.isfinite(largest - smallest)):
         raise DatasetError(
             f"{where}: features in [{smallest}, {largest}], expected finite ones within "
-            f"[{low}, {high}], the domain: widen it, or scale the features"
+            f"[{low}, {high}], the domain: widen it to what any record may have, or scale the features"
         )
     if not info.n_classes:
         if not np.isfinite(y).all():

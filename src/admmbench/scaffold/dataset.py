@@ -26,6 +26,8 @@ class Template(DatasetDefinition):
         "n_features": 13,
         "class_names": ("0", "1", "2"),
         "checksums": {SOURCE: CHECKSUM},
+        # A guarantee of privacy holds beside what is taken from the records; empty if scales are stated instead.
+        "presumed": "what the preparation found in the records is public: the largest value of each measurement",
         "licence": "CC BY 4.0",
         "citation": "S. Aeberhard and M. Forina. Wine. UCI Machine Learning Repository, 1992. doi:10.24432/C5PC7J",
     }
