@@ -356,7 +356,10 @@ def test_features_outside_the_domain_are_refused(sensitivity):
     """Otherwise the noise would be too small for the records, and the total called proved."""
     made = make_dataset()
     scaled = replace(made, X_train=10 * made.X_train)
-    with pytest.raises(ValueError, match=r"features in .* the domain: widen it to what any record may have, or scale"):
+    with pytest.raises(
+        ValueError,
+        match=r"features in .* the domain: widen it to what any record may have, or scale",
+    ):
         simulate(scaled, "objp", epsilon=1, sensitivity=sensitivity, agents=2, rounds=1)
     wider = replace(scaled, domain=(10 * made.domain[0], 10 * made.domain[1]))
     given = {"epsilon": 1, "sensitivity": "global", "agents": 2, "rounds": 1, "seeds": 20}
