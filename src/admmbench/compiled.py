@@ -198,7 +198,7 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
 
 
 def _is_unchanged(function: Callable[..., Any]) -> bool:
-    """Tell whether the file of a function still holds its code, and was not edited after the import."""
+    """Return whether the file of a function still holds its code, and was not edited after the import."""
     imported = function.__code__
     path = Path(imported.co_filename)
     if not path.exists():  # typed in, in a notebook

@@ -93,7 +93,7 @@ def answerable(*names: str) -> Iterator[None]:
 
 
 def is_foreign(error: BaseException, *names: str) -> bool:
-    """Tell whether a plug-in, or code that it called, raised an error; a refusal by the suite is none.
+    """Return whether a plug-in, or code that it called, raised an error; a refusal by the suite is none.
 
     If one of the names is the path of a file, errors of types count as errors of the value that this file returned.
     """
@@ -159,7 +159,7 @@ def bare(tree: ast.Module) -> str:
 
 
 def _is_method(node: ast.AST) -> bool:
-    """Tell whether a node is the class of a method, by the decorator of all of them; other classes may differ."""
+    """Return whether a node is the class of a method, by the decorator of all of them; other classes may differ."""
     if not (isinstance(node, ast.ClassDef) and node.bases):
         return False
     return any(ast.unparse(decorator).endswith("parameters") for decorator in node.decorator_list)
@@ -188,7 +188,7 @@ def _defined_by(node: ast.stmt) -> list[str]:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """Tell whether a statement is a docstring, also of an attribute: an expression that is only text."""
+    """Return whether a statement is a docstring, also of an attribute: an expression that is only text."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -94,7 +94,7 @@ def _number(value: Any) -> Any:
 
 
 def _is_no_number(value: Any) -> bool:
-    """Tell whether Python would make a number of a value that is none for a reader."""
+    """Return whether Python would make a number of a value that is none for a reader."""
     if isinstance(value, str):
         return value.lower() not in _INFINITE and not _LEFT_AS_TEXT.fullmatch(value)
     return isinstance(value, bool)

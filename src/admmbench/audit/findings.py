@@ -110,7 +110,7 @@ class Audit(Strict):
 
     @property
     def passed(self) -> bool | None:
-        """Tell whether no level found a fault; None if nothing was audited."""
+        """Return whether no level found a fault; None if nothing was audited."""
         verdicts = {finding.passed for finding in self.findings}
         return False if False in verdicts else True if True in verdicts else None
 
@@ -126,7 +126,7 @@ class Audit(Strict):
 
     @property
     def complete(self) -> bool:
-        """Tell whether every level applied, and none found a fault."""
+        """Return whether every level applied, and none found a fault."""
         return bool(self.findings) and all(finding.passed for finding in self.findings)
 
     @property

@@ -218,7 +218,7 @@ def _relative_shifts(first: Run, second: Run) -> Iterator[tuple[float, str]]:
 
 
 def _suits(one: NoisyValue, entries: list[Entry]) -> bool:
-    """Tell whether a ledger has one entry of this law; Gaussian noise may be entered as approximate."""
+    """Return whether a ledger has one entry of this law; Gaussian noise may be entered as approximate."""
     if len(entries) != 1 or entries[0].times != 1:
         return False
     cost = entries[0].cost
@@ -260,19 +260,19 @@ def _participation(replays: Replays) -> dict[float, tuple[Array, Array]]:
 
 
 def _differ(one: NoisyValue, other: NoisyValue) -> Array:
-    """Tell whether the values of two releases are different, shape (B, S)."""
+    """Return whether the values of two releases are different, shape (B, S)."""
     return np.asarray((one.value != other.value).any(axis=tuple(range(2, one.value.ndim))))
 
 
 def _both_of_pairs(occurs: Array, axis: int) -> Array:
-    """Tell whether an event occurs in both of two neighbouring releases, or seeds."""
+    """Return whether an event occurs in both of two neighbouring releases, or seeds."""
     pairs = np.moveaxis(occurs, axis, 0)
     pairs = pairs[: len(pairs) // 2 * 2]
     return np.asarray(pairs[::2] & pairs[1::2])
 
 
 def _is_unlikely(seen: Array, taken: Array, q: float) -> bool:
-    """Tell whether chance hardly explains in how many of the visible releases the canary takes part."""
+    """Return whether chance hardly explains in how many of the visible releases the canary takes part."""
     from scipy.stats import binomtest
 
     n = int(seen.sum())

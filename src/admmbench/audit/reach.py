@@ -83,7 +83,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _has_parts(value: Any) -> bool:
-    """Tell whether attributes of an object are searched: not those of modules, classes and inputs of agents."""
+    """Return whether attributes of an object are searched: not those of modules, classes and inputs of agents."""
     if isinstance(value, _INPUTS):
         return False
     return is_dataclass(value) or not type(value).__module__.startswith("admmbench.")

@@ -209,7 +209,7 @@ class Pair:
 
     @property
     def diverged(self) -> bool:
-        """Tell whether a run has no finite models."""
+        """Return whether a run has no finite models."""
         return not all(np.isfinite(side.run.model).all() for side in (self.first, self.second))
 
 

@@ -104,7 +104,7 @@ class RecordingStrategy(Strategy):
 
 
 def _solved(noise: RecordingNoise, drawn: NoisyValue, residual: Array) -> bool:
-    """Tell whether the gradient that a solver leaves is so small that the solution shows its noise."""
+    """Return whether the gradient that a solver leaves is so small that the solution shows its noise."""
     return noise.replayed is not None or bool((norms(residual) <= _UNSOLVED * drawn.scale).all())
 
 

@@ -103,7 +103,7 @@ class NoisyValue:
 
     @property
     def solution(self) -> bool:
-        """Tell whether the noise is inside a problem, whose solution is released."""
+        """Return whether the noise is inside a problem, whose solution is released."""
         return self.law == SPHERICAL or self.drawn is not None
 
     def noise(self, counterpart: NoisyValue) -> Array:

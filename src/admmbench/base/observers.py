@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from admmbench.base.types import Array, Federation, LocalUpdate, Strategy, Subproblem
-from admmbench.privacy import Noise
-from admmbench.problems.rows import Objective
+from admmbench.base.types import Array, Federation, LocalUpdate, Subproblem, Wrapping
 
 Variables = Mapping[str, tuple[str, str]]
 
@@ -66,10 +64,9 @@ class Observer:
 
 
 @dataclass(frozen=True)
-class Observed(Strategy):
+class Observed(Wrapping):
     """Strategy whose local updates are told to observers."""
 
-    inner: Strategy
     observers: Sequence[Observer]
 
     def update(self, update: LocalUpdate) -> None:
@@ -84,27 +81,12 @@ class Observed(Strategy):
         for observer in self.observers:
             observer.after_update(update, before)
 
-    def released(self, sub: Subproblem, solution: Array) -> Array:
-        """See `Strategy`."""
-        return self.inner.released(sub, solution)
-
-    def minimize(
-        self,
-        objective: Objective,
-        noise: Noise,
-        ridge: Array,
-        b: Array,
-        minimize: Callable[[Array], Array],
-    ) -> Array:
-        """See `Strategy`."""
-        return self.inner.minimize(objective, noise, ridge, b, minimize)
-
 
 def observed(
     federation: Federation[Any, Any], observers: Sequence[Observer]
 ) -> Federation[Any, Any]:
     """Return a federation that tells observers what its agents do."""
     strategy = federation.strategy
-    if curious := [each for each in observers if each.sees_updates]:
+    if curious := [observer for observer in observers if observer.sees_updates]:
         strategy = Observed(strategy, curious)
     return replace(federation, strategy=strategy, observers=observers)

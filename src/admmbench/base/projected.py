@@ -7,25 +7,17 @@ subproblem that is solved exactly is projected as well, which is not its solutio
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from admmbench.base.kernel import dual_ascent, message
-from admmbench.base.types import Array, LocalUpdate, Strategy
-from admmbench.privacy import Noise
+from admmbench.base.types import Array, LocalUpdate, Subproblem, Wrapping
 from admmbench.problems.feasible import Feasible
-
-if TYPE_CHECKING:
-    from admmbench.base.types import Subproblem
-    from admmbench.problems.rows import Objective
 
 
 @dataclass(frozen=True)
-class Projected(Strategy):
+class Projected(Wrapping):
     """Strategy that projects what another one computes."""
 
-    inner: Strategy
     feasible: Feasible
 
     def update(self, update: LocalUpdate) -> None:
@@ -49,14 +41,3 @@ class Projected(Strategy):
     def released(self, sub: Subproblem, solution: Array) -> Array:
         """See `Strategy`."""
         return self.feasible.project(self.inner.released(sub, solution))
-
-    def minimize(
-        self,
-        objective: Objective,
-        noise: Noise,
-        ridge: Array,
-        b: Array,
-        minimize: Callable[[Array], Array],
-    ) -> Array:
-        """See `Strategy`."""
-        return self.inner.minimize(objective, noise, ridge, b, minimize)

@@ -373,6 +373,28 @@ class Strategy(ABC):
         return minimize(b)
 
 
+@dataclass(frozen=True)
+class Wrapping(Strategy):
+    """Strategy that leaves to another one what it does not change."""
+
+    inner: Strategy
+
+    def released(self, sub: Subproblem, solution: Array) -> Array:
+        """See `Strategy`."""
+        return self.inner.released(sub, solution)
+
+    def minimize(
+        self,
+        objective: Objective,
+        noise: Noise,
+        ridge: Array,
+        b: Array,
+        minimize: Callable[[Array], Array],
+    ) -> Array:
+        """See `Strategy`."""
+        return self.inner.minimize(objective, noise, ridge, b, minimize)
+
+
 def positions(updates: int) -> Iterator[Position]:
     """Yield the place of each of so many local updates in a round."""
     for e in range(updates):

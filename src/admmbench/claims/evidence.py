@@ -104,7 +104,7 @@ class Evidence(Strict):
 
     @property
     def some(self) -> bool:
-        """Tell whether one contrast is enough for the statement, instead of all."""
+        """Return whether one contrast is enough for the statement, instead of all."""
         return False
 
 

@@ -131,7 +131,7 @@ class Finding:
 
     @property
     def is_barred(self) -> bool:
-        """Tell whether shortfalls, absent runs or unprinted details make the runs inconclusive."""
+        """Return whether shortfalls, absent runs or unprinted details make the runs inconclusive."""
         return bool(self.shortfalls or self.absent or self.is_unprinted)
 
     @property
@@ -163,7 +163,7 @@ class Verdict:
 
     @property
     def is_exploratory(self) -> bool:
-        """Tell whether the verdict rests on fewer seeds than a paper has."""
+        """Return whether the verdict rests on fewer seeds than a paper has."""
         return 0 < self.seeds < FIRM
 
     def _random(self) -> list[Part]:
@@ -320,7 +320,7 @@ class _Case:
         return finding
 
     def _is_equally_private(self) -> bool:
-        """Tell whether methods that are ordered are equally private.
+        """Return whether methods that are ordered are equally private.
 
         Where the statement requires that, a shortfall reports it, and the method returns True.
         """
@@ -395,7 +395,7 @@ class _Case:
         return Gap(tuple(runs), without, total) if 0 < without < total else None
 
     def _is_of_one_run(self, contrast: Contrast) -> bool:
-        """Tell whether the claim is about one run alone, by its file."""
+        """Return whether the claim is about one run alone, by its file."""
         needed = self.evidence.requires
         one = int(np.isfinite(contrast.values).sum()) == 1
         return one and needed is not None and needed.seeds == 1

@@ -98,7 +98,7 @@ def _missing_data(ds: xr.Dataset) -> Iterator[Shortfall]:
 
 
 def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
-    """Tell whether methods that are compared at a budget have equal total ε; runs without a budget need none."""
+    """Return whether methods that are compared at a budget have equal total ε; runs without a budget need none."""
     finite = {epsilon for _, epsilon in present if math.isfinite(epsilon)}
     if not finite:
         return True

@@ -68,7 +68,7 @@ def data_sets() -> Iterator[Dataset]:
 
 
 def _accepts(loss: Loss, data: Dataset) -> bool:
-    """Tell whether a loss accepts a data set."""
+    """Return whether a loss accepts a data set."""
     try:
         loss.check(data.info)
     except ValueError:

@@ -219,7 +219,7 @@ def find_absent(
 
 
 def is_served(file: RemoteFile) -> bool:
-    """Tell whether a file could be downloaded, by one short attempt for each address, without its content."""
+    """Return whether a file could be downloaded, by one short attempt for each address, without its content."""
     import requests  # slow to import, and mostly nothing is to be fetched
 
     for url in file.urls:

@@ -115,7 +115,7 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
 
 
 def is_of_earlier_version(directory: str | os.PathLike[str]) -> bool:
-    """Tell whether an earlier version of the suite wrote a folder, so that this version cannot use it."""
+    """Return whether an earlier version of the suite wrote a folder, so that this version cannot use it."""
     try:
         metadata = json.loads((Path(directory) / METADATA).read_text("utf-8"))
         return bool(metadata["format_version"] < FORMAT_VERSION)

@@ -45,7 +45,7 @@ def find_module(name: str) -> ModuleType:
 
 
 def is_foreign(name: str) -> bool:
-    """Tell whether a data set comes from outside the package."""
+    """Return whether a data set comes from outside the package."""
     return name not in _DATASETS.built_in
 
 
@@ -105,7 +105,7 @@ def _plain(settings: Any, name: str) -> dict[str, Any]:
 
 
 def is_built_in(spec: Spec) -> bool:
-    """Tell whether the suite answers for a data set's domain: its module is built in, and states this domain."""
+    """Return whether the suite answers for a data set's domain: its module is built in, and states this domain."""
     name, *_ = normalize(spec).values()
     if name not in _DATASETS.built_in:
         return False
@@ -137,7 +137,7 @@ def identity(spec: Spec) -> dict[str, Any]:
 
 
 def are_arrays(spec: object) -> bool:
-    """Tell whether a specification is arrays, such as a pair or a Bunch, and no name, settings or data set."""
+    """Return whether a specification is arrays, such as a pair or a Bunch, and no name, settings or data set."""
     if isinstance(spec, Mapping):
         return "data" in spec
     return not isinstance(spec, str | Dataset)

@@ -92,7 +92,7 @@ class Columns(Strict):
         return {as_text(value).strip() for value in values} | numbers
 
     def stated(self, name: str, kind: Kind) -> bool:
-        """Tell whether the user states all about a column of some kind, so that nothing is taken from records."""
+        """Return whether the user states all about a column of some kind, so that nothing is taken from records."""
         if kind == "number":
             return self.range_of(name) is not None
         return name in self.categories or self.kinds.get(name) == "leave_out"
@@ -114,7 +114,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a number, or text that Python reads as one; true, false and NaN are none."""
+    """Return whether a value is a number, or text that Python reads as one; true, false and NaN are none."""
     try:
         return not (isinstance(value, bool) or math.isnan(float(value)))
     except (ValueError, TypeError):

@@ -66,12 +66,12 @@ def spellings(values: Iterable[Value], texts: pd.Series[Any]) -> list[str]:
 
 
 def is_text(values: pd.Series[Any]) -> bool:
-    """Tell whether a column is of text or of objects, in which numbers may be; a Categorical has none."""
+    """Return whether a column is of text or of objects, in which numbers may be; a Categorical has none."""
     return bool(types.is_string_dtype(values.dtype))
 
 
 def are_numbers(values: pd.Series[Any], settings: Columns) -> bool:
-    """Tell whether all present values of a column are numbers; true and false are none."""
+    """Return whether all present values of a column are numbers; true and false are none."""
     if not is_text(values):
         return types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
     texts = as_texts(values.dropna())
@@ -79,7 +79,7 @@ def are_numbers(values: pd.Series[Any], settings: Columns) -> bool:
 
 
 def are_mostly_numbers(values: pd.Series[Any], settings: Columns) -> bool:
-    """Tell whether most of a column of text are numbers, in whatever form, perhaps with signs beside them."""
+    """Return whether most of a column of text are numbers, in whatever form, perhaps with signs beside them."""
     if not is_text(values):
         return False
     counts = as_texts(values).value_counts()

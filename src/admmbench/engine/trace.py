@@ -84,7 +84,7 @@ class Trace:
         self._status = np.where(self._status == 0, outcomes, self._status).astype(np.int8)
 
     def all_ended(self) -> bool:
-        """Tell whether no seed is left to run."""
+        """Return whether no seed is left to run."""
         return bool((self._status != 0).all())
 
     def hold(self, t: int) -> None:
@@ -127,7 +127,7 @@ class Trace:
         self._status[self._status == Outcome.COMPLETED] = Outcome.TIMED_OUT
 
     def timed_out(self) -> bool:
-        """Tell whether seeds ran out of time."""
+        """Return whether seeds ran out of time."""
         return bool((self._status == Outcome.TIMED_OUT).any())
 
     def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:

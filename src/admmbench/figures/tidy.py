@@ -101,5 +101,5 @@ def values_over_course(values: xr.DataArray, shown: xr.Dataset, course: Course) 
 
 
 def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
-    """Tell whether there are runs of a method at a budget."""
+    """Return whether there are runs of a method at a budget."""
     return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())

@@ -87,7 +87,7 @@ def private_folder() -> Path:
 
 
 def is_own(state: os.stat_result, *trusted: int) -> bool:
-    """Tell whether a file belongs to this user, or to a trusted one, and nobody else can write to it."""
+    """Return whether a file belongs to this user, or to a trusted one, and nobody else can write to it."""
     return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
@@ -119,7 +119,7 @@ def with_checksum(content: bytes, line: str) -> bytes:
 
 
 def is_whole(content: bytes) -> bool | None:
-    """Tell whether a file has the content that its checksum was computed of; None if it has no checksum."""
+    """Return whether a file has the content that its checksum was computed of; None if it has no checksum."""
     match = _CHECKSUM.search(content, max(0, len(content) - _LINE))
     if match is None:
         return None
@@ -127,7 +127,7 @@ def is_whole(content: bytes) -> bool | None:
 
 
 def has_checksum(path: Path) -> bool:
-    """Tell whether the last line of a file has a checksum, as files of the suite have, without reading all."""
+    """Return whether the last line of a file has a checksum, as files of the suite have, without reading all."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _LINE))
         return _CHECKSUM.search(file.read()) is not None

@@ -185,7 +185,7 @@ class Bound(NamedTuple):
     level: float
 
     def shown(self, contrast: Contrast) -> bool:
-        """Tell whether the interval, with the level of the test beyond each end, lies on the side of the limit."""
+        """Return whether the interval, with the level of the test beyond each end, lies on the side of the limit."""
         lower, upper = contrast.interval(1 - 2 * self.level)
         return bool(_COMPARE[self.side](lower if ">" in self.side else upper, self.limit))
 
@@ -197,7 +197,7 @@ class Evidence(NamedTuple):
     bounds: tuple[Bound, ...]
 
     def shown(self, contrast: Contrast) -> bool:
-        """Tell whether the bounds that a contrast shows are enough."""
+        """Return whether the bounds that a contrast shows are enough."""
         enough = all if self.how == "all" else any
         return enough(bound.shown(contrast) for bound in self.bounds)
 
@@ -230,7 +230,7 @@ class Region:
         return replace(self, refuted=self.refuted.among(contrasts))
 
     def is_negligible(self, contrast: Contrast) -> bool:
-        """Tell whether a difference is too small to matter: shown to be above 0 all the same, or without variance."""
+        """Return whether a difference is too small to matter: shown to be above 0 all the same, or without variance."""
         if contrast.deviation == 0:
             return abs(contrast.value) < self.relevant
         inconclusive = self.shown.shown(contrast) and self.refuted.shown(contrast)

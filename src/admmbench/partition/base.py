@@ -60,12 +60,12 @@ class Scheme(Strict):
 
     @property
     def shuffled(self) -> bool:
-        """Tell whether seeds draw their own rows."""
+        """Return whether seeds draw their own rows."""
         return False
 
     @property
     def uneven(self) -> bool:
-        """Tell whether seeds give an agent other numbers of rows."""
+        """Return whether seeds give an agent other numbers of rows."""
         return False
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
@@ -86,7 +86,7 @@ class Scheme(Strict):
 
     @property
     def tests_on_test_part(self) -> bool:
-        """Tell whether the rows of the test part test, and none of them trains."""
+        """Return whether the rows of the test part test, and none of them trains."""
         return getattr(self, "train", None) is None
 
     def order_warning(self, dataset: Dataset) -> str:

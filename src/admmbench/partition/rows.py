@@ -47,7 +47,7 @@ class IID(Scheme):
 
     @property
     def shuffled(self) -> bool:
-        """Tell whether seeds draw their own rows."""
+        """Return whether seeds draw their own rows."""
         return self.shuffle
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
@@ -119,7 +119,7 @@ class Stratified(Scheme):
 
     @property
     def shuffled(self) -> bool:
-        """Tell whether seeds draw their own rows."""
+        """Return whether seeds draw their own rows."""
         return self.shuffle
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:

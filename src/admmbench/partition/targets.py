@@ -18,7 +18,7 @@ _KINDS = 10
 
 
 def targets_differ(dataset: Dataset, agents: int) -> bool:
-    """Tell whether targets in equal parts differ by more than chance.
+    """Return whether targets in equal parts differ by more than chance.
 
     Agents may have too few rows to tell. Larger parts then show whether the file is sorted, so the number of parts is
     halved again and again.

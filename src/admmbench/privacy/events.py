@@ -126,7 +126,7 @@ class Cost(ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Tell whether both orders of the neighbours have the same divergences."""
+        """Return whether both orders of the neighbours have the same divergences."""
         return True
 
     def merged(self, count: float) -> tuple[Cost, float]:
@@ -171,7 +171,7 @@ class Cost(ABC):
 
     @property
     def sound(self) -> bool:
-        """Tell whether all numbers are finite and at least 0, without which nothing is known of the noise."""
+        """Return whether all numbers are finite and at least 0, without which nothing is known of the noise."""
         return all(0 <= number < math.inf for number in vars(self).values())
 
     def packed(self) -> list[Any]:
@@ -318,7 +318,7 @@ class Spending(tuple[tuple[Cost, float], ...]):
 
     @property
     def sound(self) -> bool:
-        """Tell whether all numbers can be composed; where not, nothing is known of the noise."""
+        """Return whether all numbers can be composed; where not, nothing is known of the noise."""
         return all(cost.sound and 0 <= count < math.inf for cost, count in self)
 
     @property
@@ -335,7 +335,7 @@ class Spending(tuple[tuple[Cost, float], ...]):
 
     @property
     def sampled(self) -> bool:
-        """Tell whether there are releases of samples."""
+        """Return whether there are releases of samples."""
         return any(cost.sampling < 1 for cost, _ in self)
 
 

@@ -74,7 +74,7 @@ class Gaussian(Cost):
 
     @property
     def symmetric(self) -> bool:
-        """Tell whether every record takes part: else a sample of one neighbour alone may have the record."""
+        """Return whether every record takes part: else a sample of one neighbour alone may have the record."""
         return self.sampling == 1
 
     @property

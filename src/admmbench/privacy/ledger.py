@@ -28,7 +28,7 @@ class Ledger:
         self._counts: dict[Cost, float] = {}
 
     def __bool__(self) -> bool:
-        """Tell whether there was any release."""
+        """Return whether there was any release."""
         return bool(self.spending())
 
     def add(self, cost: Cost, count: float = 1) -> None:

@@ -72,7 +72,7 @@ class Privacy:
 
     @property
     def private(self) -> bool:
-        """Tell whether noise is added at all."""
+        """Return whether noise is added at all."""
         return math.isfinite(self.epsilon)
 
     @property

@@ -447,7 +447,7 @@ class _Records:
                 mask &= getattr(attribute, part) == attribute.values.index(str(value))
 
     def has_all(self, rows: RowSelection, groups: Sequence[Where]) -> bool:
-        """Tell whether each group has a record among some rows."""
+        """Return whether each group has a record among some rows."""
         return all(self.masks[self.groups.index(where)][rows].any() for where in groups)
 
     def stacked(self, selections: Sequence[Sequence[RowSelection]]) -> tuple[Array, Array, Array]:

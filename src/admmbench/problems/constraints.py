@@ -38,7 +38,7 @@ class Functions(ABC):
     @property
     @abstractmethod
     def convex(self) -> bool:
-        """Tell whether f_i + <mu, c_i> is convex for every mu in K_i*."""
+        """Return whether f_i + <mu, c_i> is convex for every mu in K_i*."""
 
     @abstractmethod
     def at(self, w: Array) -> Values:
@@ -131,7 +131,7 @@ class Means(Functions):
 
     @property
     def convex(self) -> bool:
-        """Tell whether no loss has a negative weight: a multiplier of an inequality is not negative."""
+        """Return whether no loss has a negative weight: a multiplier of an inequality is not negative."""
         weights = self.weights, self.combinations
         return bool(self.loss.convex and all((array >= 0).all() for array in weights))
 

@@ -45,7 +45,7 @@ _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
 
 
 def satisfies(problem: Problem, need: Need) -> bool:
-    """Tell whether a problem has a property that a method may need; a quadratic has all."""
+    """Return whether a problem has a property that a method may need; a quadratic has all."""
     return not isinstance(problem, LossProblem) or _NEEDS[need][0](problem)
 
 

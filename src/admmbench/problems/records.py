@@ -259,5 +259,5 @@ class BoundRecords(BoundLoss[PartsT]):
 
     @property
     def agents_alike(self) -> bool:
-        """Tell whether agents have equal weights in the objective, instead of records."""
+        """Return whether agents have equal weights in the objective, instead of records."""
         return self.problem.average == "agents"

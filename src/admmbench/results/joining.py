@@ -273,7 +273,7 @@ def release_budget(results: xr.Dataset) -> xr.DataArray:
 
 
 def same_budget(one: Any, other: Any) -> Any:
-    """Tell whether two budgets are the same, or one is not known."""
+    """Return whether two budgets are the same, or one is not known."""
     return np.isclose(one, other, rtol=_SAME_BUDGET, atol=0) | np.isnan(one) | np.isnan(other)
 
 

@@ -84,7 +84,7 @@ class Setting:
 
     @property
     def of_totals(self) -> bool:
-        """Tell whether the budget is a total ε of the whole run."""
+        """Return whether the budget is a total ε of the whole run."""
         return statistics.of_whole_runs(self.facts) and math.isfinite(self.epsilon)
 
     @property

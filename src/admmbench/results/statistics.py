@@ -179,7 +179,7 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
 
 def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
-    """Tell whether several seeds have a value, all the same up to rounding; the result is without ``seed``."""
+    """Return whether several seeds have a value, all the same up to rounding; the result is without ``seed``."""
     # Called for every entry of a table: numpy takes a tenth of the time of xarray's own reductions.
     array, axis = values.values, values.get_axis_num("seed")
     low, high = np.fmin.reduce(array, axis), np.fmax.reduce(array, axis)  # these leave out NaN
@@ -256,12 +256,12 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:
-    """Tell whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
+    """Return whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
     return bool(ds["epsilon"].attrs["budget_of"] == "run")
 
 
 def is_constrained(ds: xr.Dataset) -> bool:
-    """Tell whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
+    """Return whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
     return "feasibility" in ds
 
 
@@ -328,7 +328,7 @@ def unfinished(ds: xr.Dataset) -> list[str]:
 
 
 def is_fraction(ds: xr.Dataset) -> bool:
-    """Tell whether the metric of the problem is a part of the records, which is shown in percent."""
+    """Return whether the metric of the problem is a part of the records, which is shown in percent."""
     return "valid_range" in ds[ds.attrs["metric"]].attrs
 
 

@@ -84,7 +84,7 @@ class Tradeoff(Figure):
 
     @property
     def _is_over_methods(self) -> bool:
-        """Tell whether the axis is a property of methods, and not of the runs of a method."""
+        """Return whether the axis is a property of methods, and not of the runs of a method."""
         return self.against in _METHOD_AXES or self.against.startswith(PARAMETER)
 
     def references(self, shown: xr.Dataset) -> list[str]:
