@@ -191,7 +191,7 @@ def test_attacks_are_drawn_over_the_curve():
         Finding(**given, passed=False),
     )
     audit = Audit(findings=findings, curve=((0, 0), (0.2, 0.4), (1, 1)))
-    (panel,) = attacks.draw(audit).axes
+    (panel,) = attacks.draw(audit.curve, [(*rates, True), (*rates, False)]).axes
     _, curve, *crosses = (line.get_xydata().tolist() for line in panel.lines)
     assert curve == [[0, 0], [0.2, 0.4], [1, 1]]
     cross = [[0.1, 0.6], [0.3, 0.6]], [[0.2, 0.5], [0.2, 0.7]]
@@ -201,4 +201,5 @@ def test_attacks_are_drawn_over_the_curve():
     ((name, text),) = picture.draw_audits([(run, audit)], "a0")
     assert name == "ObjP, ε = 2"
     assert 'aria-label="Hits of attacks against their false alarms: ObjP, ε = 2"' in text
+    assert text.count(attacks._SOUND) == text.count(attacks._WRONG) == 2  # lines of a cross
     assert not picture.draw_audits([(run, audit.model_copy(update={"curve": ()}))], "a0")

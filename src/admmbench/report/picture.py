@@ -84,8 +84,9 @@ def draw_audits(audits: Sequence[tuple[Run, Audit]], prefix: str) -> list[tuple[
     """Draw the audits that have rates and a curve, each with its title."""
     drawn = []
     for number, (run, audit) in enumerate(audits):
-        if audit.curve and any(finding.rates for finding in audit.findings):
+        rates = [(*each.rates, each.passed is not False) for each in audit.findings if each.rates]
+        if audit.curve and rates:
             title = f"{run.label}, ε = {stated(run.spec.stated_budget)}"
-            text = drawing.content(attacks.draw(audit), "svg", title).decode()
+            text = drawing.content(attacks.draw(audit.curve, rates), "svg", title).decode()
             drawn.append((title, inline(text, f"{prefix}-{number}", words().attacks(title))))
     return drawn
