@@ -13,7 +13,8 @@ import pytest
 
 from admmbench import compiled, plugins
 from admmbench.base.linearized import proximal_step, trust_region_step
-from admmbench.files import import_file, write
+from admmbench.files import write
+from admmbench.plugins import import_file
 
 FACTOR = 2.0
 

@@ -16,7 +16,7 @@ import yaml
 
 from admmbench import algorithms, contracts
 from admmbench.claims import claims
-from admmbench.files import import_file
+from admmbench.plugins import import_file
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.study.config import check_experiment, read
 from tests.pages import ROOT, blocks, save

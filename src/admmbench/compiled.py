@@ -37,7 +37,8 @@ from numba.core.caching import (
 )
 from numba.core.serialize import dumps
 
-from admmbench.files import import_file, is_own, private_folder, write
+from admmbench.files import is_own, private_folder, write
+from admmbench.plugins import import_file
 
 _log = logging.getLogger(__name__)
 _LOCK = threading.Lock()

@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
+import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from admmbench.files import import_file
 from admmbench.validation import expanded, unknown
 
 T = TypeVar("T")
@@ -58,6 +58,19 @@ def _load(path: Path, content: bytes) -> ModuleType:
     name = f"_admmbench_plugin_{path.stem}_{place}"
     _FOREIGN.add(name)
     return import_file(path, name)
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a Python file that is in no package, as a module of this name.
+
+    Its source is compiled each time: bytecode in the folder is found by size and second of change, and may be that
+    of another content.
+    """
+    module = ModuleType(name)
+    module.__file__ = str(path.absolute())
+    sys.modules[name] = module  # dataclasses look their module up by name
+    exec(compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True), vars(module))
+    return module
 
 
 @contextlib.contextmanager

@@ -8,12 +8,10 @@ import hashlib
 import json
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from admmbench.validation import expanded
@@ -29,19 +27,6 @@ def _umask() -> int:
 # Read once, as reading sets it, which threads must not do at the same time.
 PERMISSIONS = 0o666 & ~_umask()
 """Permissions of a new file, as the user wants them."""
-
-
-def import_file(path: Path, name: str) -> ModuleType:
-    """Import a Python file that is in no package, as a module of this name.
-
-    Its source is compiled each time: bytecode in the folder is found by size and second of change, and may be that
-    of another content.
-    """
-    module = ModuleType(name)
-    module.__file__ = str(path.absolute())
-    sys.modules[name] = module  # dataclasses look their module up by name
-    exec(compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True), vars(module))
-    return module
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
