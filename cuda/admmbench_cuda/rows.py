@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.partition import RowSelection
+from admmbench.datasets import RowSelection
 from admmbench.problems.base import Gradient, Map, State, on_host
 from admmbench.problems.batches import Share
 from admmbench.problems.loss import Norms

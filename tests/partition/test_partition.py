@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from admmbench import partition, simulate
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
-from admmbench.datasets import Attribute
+from admmbench.datasets import Attribute, Split, n_rows
 
 
 def rows_of(scheme, dataset, seeds=1):
@@ -84,8 +84,8 @@ def stratified(dataset, agents, seeds=1, **settings):
     split = scheme.split(dataset, orders)
     assert split.held_out is None
     np.testing.assert_array_equal(split.dataset.X_test, dataset.X_test)
-    assert isinstance(split, partition.Split)
-    used = sum(partition.n_rows(agent[0][1]) for agent in split.shares)
+    assert isinstance(split, Split)
+    used = sum(n_rows(agent[0][1]) for agent in split.shares)
     assert scheme.n_train(dataset) == used
     assert used <= scheme.n_train(dataset.info)
     assert scheme.n_test(dataset) == dataset.n_test

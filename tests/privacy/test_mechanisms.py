@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.datasets import Split
 from admmbench.engine.streams import noise_key
-from admmbench.partition import Split
 from admmbench.privacy import Gaussian, Noise, Privacy, Pure, gaussian_multiplier
 from admmbench.privacy import on_grid as chosen_grid
 from admmbench.problems import as_problem

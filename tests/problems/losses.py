@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from admmbench.contracts.cases import STEP, Array, LossCase
-from admmbench.datasets import Dataset
+from admmbench.datasets import Dataset, RowSelection, Split
 from admmbench.engine.threads import Workers
-from admmbench.partition import RowSelection, Split
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.rows import BoundRows
 

@@ -10,8 +10,8 @@ import pytest
 
 from admmbench.base.constrained import AugmentedLagrangian
 from admmbench.contracts.made_up_data import make_dataset, make_regression
-from admmbench.datasets import load_dataset
-from admmbench.partition import Split, as_partition
+from admmbench.datasets import Split, load_dataset
+from admmbench.partition import as_partition
 from admmbench.problems import as_problem
 from admmbench.problems.constrained import describe_group, slug
 from tests.problems.helpers import with_sex

@@ -14,8 +14,7 @@ import numpy as np
 
 from admmbench.contracts import ensure
 from admmbench.contracts.cases import STEP, Array, LossCase, close, supremum
-from admmbench.datasets import Dataset
-from admmbench.partition import RowSelection
+from admmbench.datasets import Dataset, RowSelection
 from admmbench.problems.base import Gradient
 from admmbench.problems.rows import BoundRows, RowParts
 from tests.problems.losses import (

@@ -11,7 +11,7 @@ from scipy import optimize, special
 
 from admmbench.base.linearized import proximal_step
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.partition import Split
+from admmbench.datasets import Split
 from admmbench.problems import as_problem
 from admmbench.problems.base import RecordBounds
 from admmbench.problems.batches import scale_down

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.partition import Split
+from admmbench.datasets import Split
 from admmbench.problems import as_problem
 from admmbench.problems.rows import RowParts
 from admmbench.problems.used_columns import Narrow, gather, take_tile

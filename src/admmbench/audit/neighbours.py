@@ -11,8 +11,7 @@ import numpy as np
 from admmbench.audit.runs import RunData, run_rounds
 from admmbench.audit.settings import Name
 from admmbench.base.types import Array
-from admmbench.datasets import Dataset
-from admmbench.partition import Split
+from admmbench.datasets import Dataset, Split
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
 

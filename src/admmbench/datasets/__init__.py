@@ -34,3 +34,8 @@ from admmbench.datasets._registry import normalize as normalize
 from admmbench.datasets._registry import open_as as open_as
 from admmbench.datasets._registry import prepare as prepare
 from admmbench.datasets._registry import without as without
+from admmbench.datasets._splits import ColumnSplit as ColumnSplit
+from admmbench.datasets._splits import RowSelection as RowSelection
+from admmbench.datasets._splits import Shares as Shares
+from admmbench.datasets._splits import Split as Split
+from admmbench.datasets._splits import n_rows as n_rows

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from admmbench.base.kernel import COMPILED
 from admmbench.base.types import Strategy
-from admmbench.datasets import Dataset
+from admmbench.datasets import ColumnSplit, Dataset, Split
 from admmbench.engine.devices import CPU
 from admmbench.engine.snapshot import Keeper
-from admmbench.partition import ColumnSplit, Partition, Split
+from admmbench.partition import Partition
 
 
 class Splitter(Protocol):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench import partition, plugins, privacy
+from admmbench import plugins, privacy
 from admmbench.base.algorithm import Algorithm
 from admmbench.base.observers import observed
 from admmbench.base.projected import Projected
 from admmbench.base.types import Block, Federation, Messages
-from admmbench.datasets import Dataset
+from admmbench.datasets import Dataset, Split
 from admmbench.engine import devices
 from admmbench.engine.context import ONE_THREAD, Context, Splitter
 from admmbench.engine.snapshot import Snapshot
@@ -184,7 +184,7 @@ def bind(
     else:
         draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
         split = spec.scheme.split(dataset, draws)
-    if isinstance(split, partition.Split):
+    if isinstance(split, Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
         if absent is not None:
             shares = list(split.shares)

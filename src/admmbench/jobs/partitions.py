@@ -15,11 +15,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from admmbench.datasets import Dataset
+from admmbench.datasets import ColumnSplit, Dataset, RowSelection, Shares, Split
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.files import MADE_AGAIN
 from admmbench.jobs import fingerprint, seal
-from admmbench.partition import ColumnSplit, Partition, RowSelection, Shares, Split
+from admmbench.partition import Partition
 from admmbench.spec.run import RunSpec
 
 NOBODY, TESTS = -1, -2

@@ -7,13 +7,6 @@ from typing import Annotated, Any, get_args
 from pydantic import Field, TypeAdapter
 
 from admmbench.datasets import DatasetInfo
-from admmbench.partition.base import ColumnSplit as ColumnSplit
-from admmbench.partition.base import Draw as Draw
-from admmbench.partition.base import RowSelection as RowSelection
-from admmbench.partition.base import Shares as Shares
-from admmbench.partition.base import Split as Split
-from admmbench.partition.base import Stream as Stream
-from admmbench.partition.base import n_rows as n_rows
 from admmbench.partition.columns import Columns
 from admmbench.partition.rows import IID, By, ByWriter, Stratified
 from admmbench.partition.skewed import Dirichlet, Labels, Quantity

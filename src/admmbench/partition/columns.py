@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from admmbench.datasets import Dataset, DatasetInfo
-from admmbench.partition.base import ColumnSplit, Draw, Scheme, consecutive_slices, equal_parts
+from admmbench.datasets import ColumnSplit, Dataset, DatasetInfo
+from admmbench.partition.base import Draw, Scheme, consecutive_slices, equal_parts
 from admmbench.validation import Count
 
 

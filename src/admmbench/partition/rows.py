@@ -11,16 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from admmbench.datasets import Dataset, DatasetInfo
-from admmbench.partition.base import (
-    Draw,
-    RowSelection,
-    Scheme,
-    Shares,
-    Split,
-    check_agents,
-    equal_parts,
-)
+from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Shares, Split
+from admmbench.partition.base import Draw, Scheme, check_agents, equal_parts
 from admmbench.partition.targets import describe_targets, targets_differ
 from admmbench.validation import Count, suggestion
 

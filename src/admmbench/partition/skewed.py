@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from admmbench.datasets import Dataset, DatasetInfo
-from admmbench.partition.base import Draw, Scheme, Split, check_agents
+from admmbench.datasets import Dataset, DatasetInfo, Split
+from admmbench.partition.base import Draw, Scheme, check_agents
 from admmbench.partition.rows import IID
 from admmbench.validation import Count, Number
 

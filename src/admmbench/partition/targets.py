@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from admmbench.datasets import Dataset
-from admmbench.partition.base import RowSelection, n_rows
+from admmbench.datasets import Dataset, RowSelection, n_rows
 
 # Probability below which targets of agents are said not to differ by chance.
 _CHANCE = 1e-4

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from admmbench.datasets import DatasetInfo
-from admmbench.partition import ColumnSplit, Split
+from admmbench.datasets import ColumnSplit, DatasetInfo, Split
 from admmbench.problems.feasible import Feasible, minimize_in_ball
 from admmbench.problems.loss import Form, Loss
 from admmbench.problems.newton import lbfgs

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.partition import RowSelection, n_rows
+from admmbench.datasets import RowSelection, n_rows
 from admmbench.problems import products_per_seed
 from admmbench.problems.base import Array, RecordBounds, weights_and_intercepts
 from admmbench.problems.loss import Loss, Norms

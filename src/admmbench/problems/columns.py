@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import linalg
 
-from admmbench.datasets import DatasetInfo
-from admmbench.partition import ColumnSplit
+from admmbench.datasets import ColumnSplit, DatasetInfo
 from admmbench.problems.base import (
     Array,
     BoundLoss,

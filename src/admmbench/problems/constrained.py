@@ -17,8 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from admmbench.datasets import Dataset, DatasetInfo, synthetic_qp
-from admmbench.partition import RowSelection, Split, n_rows
+from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Split, n_rows, synthetic_qp
 from admmbench.problems.base import (
     Array,
     BoundProblem,

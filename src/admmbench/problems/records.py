@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from admmbench.datasets import DatasetInfo
-from admmbench.partition import Split, n_rows
+from admmbench.datasets import DatasetInfo, Split, n_rows
 from admmbench.problems.base import (
     Array,
     BoundLoss,

@@ -27,7 +27,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from admmbench.partition import RowSelection, Split, n_rows
+from admmbench.datasets import RowSelection, Split, n_rows
 from admmbench.problems.base import (
     Array,
     Fit,
