@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -36,13 +36,12 @@ from admmbench.audit.settings import (
 )
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset
+from admmbench.engine.context import Progress
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.threads import workers
 from admmbench.privacy import Ledger, dearest, epsilon_total
 from admmbench.spec.run import RunSpec
-
-Progress = Callable[[int, int], None]
 
 # Number of seeds of the pilot run, whose models choose the canaries' targets.
 _PILOT_SEEDS = 8

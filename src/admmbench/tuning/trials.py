@@ -14,13 +14,12 @@ import numpy as np
 
 from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.datasets import Attribute, Dataset
+from admmbench.engine.context import Progress
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.spec.run import RunSpec
 from admmbench.tuning.search import Score, SearchResult, measure_sensitivity, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
-
-Progress = Callable[[int, int], None]
 
 _FAILED = Score(math.inf, math.inf)
 

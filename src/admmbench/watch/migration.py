@@ -26,7 +26,7 @@ import xarray as xr
 from admmbench.audit.auditor import audit
 from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
-from admmbench.engine.context import Context
+from admmbench.engine.context import Context, Progress
 from admmbench.engine.devices import chosen
 from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
 from admmbench.files.installed import OWN
@@ -56,7 +56,7 @@ def migrate(
     most: float = math.inf,
     *,
     dry_run: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Give today's fingerprints to the files of a study that today's code computes alike.
 
