@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from admmbench.figures.wording import about
+from admmbench.files import netcdf
 from admmbench.forecast import power
 from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import core_seconds
-from admmbench.jobs import job
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
 from admmbench.study import config
@@ -82,7 +82,7 @@ def test_a_row_without_two_methods_that_are_left_is_not_decided(lost, said, tmp_
         )
     )
     (tmp_path / NAME).mkdir()
-    job.write(found, tmp_path / NAME / "results.nc")
+    netcdf.write(found, tmp_path / NAME / "results.nc")
     elsewhere = study.config.model_copy(update={"results": str(tmp_path)})
     own = study.model_copy(update={"config": elsewhere})
     column = next(

@@ -12,6 +12,7 @@ import xarray as xr
 from admmbench import simulate
 from admmbench.datasets import load_dataset
 from admmbench.engine.context import Context
+from admmbench.files import netcdf
 from admmbench.jobs import fingerprint, job, provenance
 from admmbench.spec.run import RunSpec
 
@@ -52,13 +53,13 @@ def test_changed_code_is_refused(tmp_path, data):
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
     """A limit on the size of files fails as a full disk does."""
     path = tmp_path / "x.nc"
-    job.write(xr.Dataset({"a": ("x", np.arange(3))}), path)
+    netcdf.write(xr.Dataset({"a": ("x", np.arange(3))}), path)
     before = path.read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
         with pytest.raises(OSError, match="File too large"):
-            job.write(xr.Dataset({"a": ("x", np.random.default_rng(0).random(9_000))}), path)
+            netcdf.write(xr.Dataset({"a": ("x", np.random.default_rng(0).random(9_000))}), path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before

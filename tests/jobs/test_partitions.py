@@ -9,7 +9,8 @@ import xarray as xr
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Attribute
 from admmbench.engine.context import Context
-from admmbench.jobs import job, partitions, seal
+from admmbench.files import netcdf
+from admmbench.jobs import partitions
 from admmbench.jobs.simulate import run_spec
 from admmbench.spec.run import RunSpec
 from admmbench.study.address import partition_files
@@ -66,7 +67,7 @@ def written(folder, spec, data):
     paths = []
     for name, seeds in partition_files(spec, "made").items():
         paths.append(folder / name)
-        job.write(partitions.draw(spec.scheme, data, seeds), paths[-1])
+        netcdf.write(partitions.draw(spec.scheme, data, seeds), paths[-1])
     return paths
 
 
@@ -88,9 +89,9 @@ def test_a_run_has_the_rows_of_its_file(tmp_path):
     data, agents = SCHEMES["shuffled"]
     spec = spec_of(data, agents, seeds=(3,))
     (file,) = written(tmp_path, spec, data)
-    stored = seal.read(file)
+    stored = netcdf.read(file)
     stored["owner"][:] = np.arange(90) % 4
-    job.write(stored, file)
+    netcdf.write(stored, file)
     split = partitions.read(spec, data, [file]).split(spec.scheme, data, spec.seeds)
     for agent, ((seeds, rows),) in enumerate(split.shares):
         assert seeds == slice(0, 1)
@@ -137,10 +138,10 @@ def test_what_is_of_something_else_is_refused(tmp_path):
         (spec_of(data, {**agents, "agents": 3}), "scheme"),
         (spec_of(replace(data, key="other"), agents), "records"),
     ):
-        with pytest.raises(seal.StaleResultError, match=f"nc: .* another {key}; remove"):
+        with pytest.raises(netcdf.StaleResultError, match=f"nc: .* another {key}; remove"):
             partitions.read(other, other.dataset, [first, second])
-    with pytest.raises(seal.StaleResultError, match="no partition for seed 8; name the files"):
+    with pytest.raises(netcdf.StaleResultError, match="no partition for seed 8; name the files"):
         partitions.read(spec, data, [second])
     second.write_bytes(second.read_bytes()[:-1])
-    with pytest.raises(seal.StaleResultError, match=r"incomplete, altered .* makes it again"):
+    with pytest.raises(netcdf.StaleResultError, match=r"incomplete, altered .* makes it again"):
         partitions.read(spec, data, [second])

@@ -8,9 +8,11 @@ import xarray as xr
 
 from admmbench.datasets import load_dataset
 from admmbench.engine.context import Context
-from admmbench.jobs import fingerprint, job, seal
+from admmbench.files import netcdf
+from admmbench.files.netcdf import StaleResultError
+from admmbench.jobs import fingerprint, job
 from admmbench.report import rendering
-from admmbench.study.aggregate import StaleResultError, aggregate, join_runs, read
+from admmbench.study.aggregate import aggregate, join_runs, read
 from admmbench.study.experiment import Experiment
 
 DEFINITION = {
@@ -58,8 +60,8 @@ def joined(runs):
 
 
 def test_results_are_labelled_and_open_alone(joined, tmp_path):
-    job.write(joined, tmp_path / "results.nc")
-    xr.testing.assert_equal(seal.read(tmp_path / "results.nc"), joined)
+    netcdf.write(joined, tmp_path / "results.nc")
+    xr.testing.assert_equal(netcdf.read(tmp_path / "results.nc"), joined)
     with xr.open_dataset(tmp_path / "results.nc") as results:
         assert list(results.algorithm.values) == ["OutP", "ObjP", "Non-private"]
         assert list(results.epsilon.values) == [0.1, 1, np.inf]
@@ -238,7 +240,7 @@ def test_a_plug_in_on_numbers_comes_to_the_report(tmp_path):
     assert results.attrs["metric"] == "test_rmse"
     assert "valid_range" not in results.test_rmse.attrs
     assert list(results.guarantee.values) == ["conditional", "none"]
-    job.write(results, tmp_path / "results.nc")
+    netcdf.write(results, tmp_path / "results.nc")
     with xr.open_dataset(tmp_path / "results.nc") as stored:
         section = rendering.Section(stored.load(), experiment)
     page = rendering.render([section], [])
@@ -320,8 +322,8 @@ def test_other_seeds_than_asked_for_are_refused(runs, tmp_path):
     """Sealed as they are: a file under the name of another."""
     folder = shutil.copytree(runs, tmp_path / "copy")
     run = EXPERIMENT.runs[0]
-    trace = seal.read(folder / run.path)
-    job.write(trace.assign_coords(seed=trace.seed + 2), folder / run.path)
+    trace = netcdf.read(folder / run.path)
+    netcdf.write(trace.assign_coords(seed=trace.seed + 2), folder / run.path)
     with pytest.raises(StaleResultError, match=r"has the seeds \[2, 3\], its name says \[0, 1\]"):
         aggregate("small", EXPERIMENT, folder)
 

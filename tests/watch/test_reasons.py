@@ -6,7 +6,8 @@ import pytest
 
 from admmbench.datasets import load_dataset
 from admmbench.engine.context import Context
-from admmbench.jobs import fingerprint, job, seal
+from admmbench.files import netcdf
+from admmbench.jobs import fingerprint, job
 from admmbench.study import config
 from admmbench.watch import damage
 from admmbench.watch.reasons import Reasons
@@ -115,9 +116,9 @@ def test_a_run_says_which_package_changed(study, run, monkeypatch):
 def test_a_run_that_does_not_tell_parts_says_that_its_code_changed(study, run):
     """One of an earlier version, and one that is damaged."""
     made, file = run
-    trace = seal.read(file)
+    trace = netcdf.read(file)
     del trace.attrs["code"]
-    job.write(trace, file)
+    netcdf.write(trace, file)
     for content in (file.read_bytes(), b""):
         file.write_bytes(content)
         found = lines(study, ("run", [str(file)], CHANGED.format(ONE, TWO)))

@@ -53,7 +53,7 @@ def folder(tmp_path, monkeypatch):
         return 0
 
     monkeypatch.setattr(study, "turn", snakemake)
-    monkeypatch.setattr(study.seal, "read", xr.load_dataset)
+    monkeypatch.setattr(study.netcdf, "read", xr.load_dataset)
     return SimpleNamespace(path=tmp_path, calls=calls)
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from admmbench import scaffold
-from admmbench.jobs import seal
+from admmbench.files import netcdf
 from tests.plugins import write_parts
 from tests.studies import SMALL, write_study
 
@@ -42,7 +42,7 @@ def test_a_study_runs_on_the_files_that_are_there(tmp_path):
 
     shown = call(folder, "snakemake", "--cores", "2")
     assert f"small uses {label}, as files of its data are missing" in shown
-    assert seal.read(results).attrs["title"] == f"Small ({label})"
+    assert netcdf.read(results).attrs["title"] == f"Small ({label})"
     assert f"Small ({label})" in call(folder, "admmbench", "show", str(results))
     page = (folder / "results/report/config/index.html").read_text()
     assert "What is missing" in page
@@ -52,6 +52,6 @@ def test_a_study_runs_on_the_files_that_are_there(tmp_path):
 
     write_parts(folder, mirrored=2)
     call(folder, "snakemake", "--cores", "2")
-    whole = seal.read(results)
+    whole = netcdf.read(results)
     assert (whole.attrs["title"], int(whole["agents"].max())) == ("Small", 4)
     assert "What is missing" not in (folder / "results/report/config/index.html").read_text()

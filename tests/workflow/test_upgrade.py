@@ -15,7 +15,8 @@ import pytest
 import xarray as xr
 
 from admmbench.cli import main
-from admmbench.jobs import fingerprint, seal
+from admmbench.files import netcdf
+from admmbench.jobs import fingerprint
 from admmbench.study import config
 from admmbench.watch import migration, witnesses
 from tests.workflow import forked
@@ -101,7 +102,7 @@ def test_what_is_computed_alike_is_not_run_again(earlier, capsys):
         if run.label == "OutP":
             assert earlier.state()[str(file)] == before[str(file)]
         else:
-            assert seal.read(file).attrs["fingerprint"] == fingerprint.of_run(run.spec)
+            assert netcdf.read(file).attrs["fingerprint"] == fingerprint.of_run(run.spec)
     (search,) = study.experiments["searched"].searches.values()
     assert study.experiments["searched"].chosen["ObjP"][8.0].code == fingerprint.of_run(search.spec)
 
@@ -121,7 +122,7 @@ def test_a_tampered_trace_is_refused_and_numbers_of_other_code_stay_outdated(ear
     other = run_file(OBJP, 1)
     found = migration.read(other)
     found["train_loss"][..., -1] += 1e-3
-    other.write_bytes(seal.content(found))
+    netcdf.write(found, other)
     path = run_file(TUNED, 8)
     found = xr.load_dataset(path, engine="h5netcdf")
     found["test_error"][..., -1] = 0

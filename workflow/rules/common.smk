@@ -13,6 +13,7 @@ from admmbench.audit.settings import (
 from admmbench.figures.base import CHECKSUMMED, FORMATS
 from admmbench.datasets import open_as
 from admmbench.study.config import AUDITS, TUNED, TUNING
+from admmbench.files import netcdf
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.engine.devices import chosen
 from admmbench.jobs import fingerprint, job, partitions
@@ -112,7 +113,7 @@ def draw_again(path):
     made = file.stat().st_mtime_ns
     data = open_as(run.spec.dataset, prepared(run.spec.dataset))
     drawn = partitions.draw(run.spec.scheme, data, run.partitions[path])
-    job.write(drawn, file)
+    netcdf.write(drawn, file)
     os.utime(file, ns=(made, made))
 
 

@@ -337,8 +337,8 @@ def run_summary(trace: xr.Dataset) -> str:
 
 
 def _read(path: Path, *, strict: bool = False) -> xr.Dataset:
-    """Read a file of results, see `seal.read`; reference results have their checksums in a list beside the files."""
-    from admmbench.jobs import seal
+    """Read a file of results, see `netcdf.read`; reference results have their checksums in a list beside the files."""
+    from admmbench.files import netcdf
     from admmbench.results import reference
 
     if not path.exists():
@@ -346,7 +346,7 @@ def _read(path: Path, *, strict: bool = False) -> xr.Dataset:
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file in it, such as {path / 'results.nc'}")
     results = reference.read(path)
-    return seal.read(path, strict=strict) if results is None else results
+    return netcdf.read(path, strict=strict) if results is None else results
 
 
 def _require_experiment(results: xr.Dataset, path: Path) -> xr.Dataset:

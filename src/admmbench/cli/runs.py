@@ -63,7 +63,8 @@ def _run(options: argparse.Namespace) -> None:
     """
     from admmbench.engine.context import Context
     from admmbench.engine.devices import CPU
-    from admmbench.jobs import job, partitions, seal
+    from admmbench.files import netcdf
+    from admmbench.jobs import job, partitions
     from admmbench.jobs.progress import shown
 
     spec = run_spec(options)
@@ -89,7 +90,7 @@ def _run(options: argparse.Namespace) -> None:
             options.fingerprint,
             options.checkpoint,
         )
-    print(run_summary(seal.read(options.output)))
+    print(run_summary(netcdf.read(options.output)))
     print(
         f"{options.output} has the trace; admmbench show {shlex.quote(str(options.output))} says this again"
     )

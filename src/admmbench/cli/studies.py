@@ -85,7 +85,7 @@ def _rank(options: argparse.Namespace) -> int:
 
     from admmbench import scaffold
     from admmbench.datasets import describe
-    from admmbench.jobs import seal
+    from admmbench.files import netcdf
     from admmbench.report import answer
     from admmbench.report.environment import words
     from admmbench.results.who_wins import compare
@@ -134,7 +134,7 @@ def _rank(options: argparse.Namespace) -> int:
         return status
     with contextlib.chdir(folder):
         results = Path("results", NAME)
-        comparison = compare([seal.read(results / "results.nc")])
+        comparison = compare([netcdf.read(results / "results.nc")])
         if comparison is not None:
             content = answer.content(comparison, dict([read_experiment(results)]))
             print(words().short(content["answer"]))

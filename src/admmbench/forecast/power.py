@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from admmbench.figures.wording import about, budget, number, proper
+from admmbench.files import netcdf
 from admmbench.forecast.plan import core_seconds
 from admmbench.inference import power as inference
-from admmbench.jobs import seal
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
 from admmbench.study.aggregate import with_decision
@@ -116,7 +116,7 @@ def _results(study: Study) -> Iterator[xr.Dataset]:
     """Yield the results of the experiments, or reference results, judged as the experiments state it now."""
     for name, experiment in study.experiments.items():
         path = Path(study.config.results, name, "results.nc")
-        results = seal.read(path) if path.exists() else reference.load([name]).get(name)
+        results = netcdf.read(path) if path.exists() else reference.load([name]).get(name)
         if results is None:
             raise ValueError(
                 f"{path} is not there, and nothing is kept of {name}: run it first, with a few seeds"

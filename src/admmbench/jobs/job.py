@@ -9,13 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
-from admmbench import files
 from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset
 from admmbench.engine.context import ONE_THREAD, Context
-from admmbench.jobs import fingerprint, provenance, seal
+from admmbench.files import netcdf
+from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.simulate import run_spec
 from admmbench.spec.run import RunSpec
@@ -66,14 +64,14 @@ def execute(
     refuse_other_code(spec, expected)
     if checkpoint is None:
         trace = run_spec(spec, data, context)
-        write(trace.drop_vars("seconds"), output)
+        netcdf.write(trace.drop_vars("seconds"), output)
         return
     keeper = Checkpoint(
         checkpoint, _identity(spec, data, context.device), 60 * checkpoint_minutes()
     )
     with keeper.listening():
         trace = run_spec(spec, data, replace(context, checkpoint=keeper))
-    write(trace.drop_vars("seconds"), output)
+    netcdf.write(trace.drop_vars("seconds"), output)
     if not (trace.status == Outcome.TIMED_OUT).any():
         keeper.remove()
 
@@ -84,7 +82,7 @@ def time_alone(spec: RunSpec, data: Dataset, output: Path, context: Context = ON
     A run of one round comes first, so that nothing is compiled or loaded while the clock runs.
     """
     run_spec(spec.model_copy(update={"rounds": 1}), data, context)
-    write(run_spec(spec, data, context), output)
+    netcdf.write(run_spec(spec, data, context), output)
 
 
 def refuse_other_code(spec: RunSpec, expected: str | None) -> None:
@@ -122,8 +120,3 @@ def _identity(spec: RunSpec, data: Dataset, device: str) -> dict[str, Any]:
         "versions": provenance.versions(),
         "arithmetic": provenance.arithmetic(device),
     }
-
-
-def write(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file with its checksum: a reader sees the whole file or none."""
-    files.write(path, seal.content(dataset))

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from admmbench.datasets import ColumnSplit, Dataset, RowSelection, Shares, Split
 from admmbench.engine.streams import FEDERATION, stream
-from admmbench.files import MADE_AGAIN
-from admmbench.jobs import fingerprint, seal
+from admmbench.files import MADE_AGAIN, netcdf
+from admmbench.jobs import fingerprint
 from admmbench.partition import Partition
 from admmbench.spec.run import RunSpec
 
@@ -83,7 +83,7 @@ def read(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> DrawnPartition 
     StaleResultError
         If a file is damaged, or of another data set or scheme, or if the files lack a seed.
     """
-    partitions = {path: seal.read(path) for path in files}
+    partitions = {path: netcdf.read(path) for path in files}
     if not partitions:
         return None
     for path, partition in partitions.items():
@@ -92,13 +92,13 @@ def read(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> DrawnPartition 
             for key, expected in _identity(spec.scheme, data).items()
             if partition.attrs.get(key) != expected
         ]:
-            raise seal.StaleResultError(
+            raise netcdf.StaleResultError(
                 f"{path}: its partition is of another {' and '.join(differing)}; remove it, and {MADE_AGAIN}"
             )
     owner = [partition["owner"] for partition in partitions.values()]
     joined = xr.concat(owner, "seed") if "seed" in owner[0].dims else owner[0]
     if "seed" in joined.dims and (lacking := {*spec.seeds} - {*joined["seed"].values.tolist()}):
-        raise seal.StaleResultError(
+        raise netcdf.StaleResultError(
             f"{', '.join(map(str, partitions))}: no partition for seed {min(lacking)}; name the files of all seeds"
         )
     return DrawnPartition(joined)

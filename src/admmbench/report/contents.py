@@ -11,8 +11,7 @@ from urllib.parse import quote
 from admmbench.audit.findings import Audit
 from admmbench.figures import drawing
 from admmbench.figures.base import FORMATS
-from admmbench.files import read_checked, read_sealed
-from admmbench.jobs import seal
+from admmbench.files import netcdf, read_checked, read_sealed
 from admmbench.report.data import Missing, Reason, collected, grouped
 from admmbench.report.rendering import Section
 from admmbench.study.address import LOG
@@ -56,7 +55,7 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
     audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
-    results = seal.read(folder / "results.nc")
+    results = netcdf.read(folder / "results.nc")
     links = {
         name: {
             suffix: quote(
@@ -88,15 +87,15 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
                 traces.append((run, read(path, run)))
             else:
                 missing_runs.append((run, _reason_of_missing_run(folder, experiment, run)))
-        except seal.StaleResultError as error:
+        except netcdf.StaleResultError as error:
             missing_runs.append((run, ("said", str(error))))
     missing = [*_missing_data(experiment), *_missing_runs(experiment, missing_runs)]
     if not traces:
         return (None, missing)
     if len(traces) == len(experiment.runs):
         try:
-            seal.read(folder / "results.nc")
-        except seal.StaleResultError as error:
+            netcdf.read(folder / "results.nc")
+        except netcdf.StaleResultError as error:
             reason, message = _reason_in_log(folder / "logs/aggregate.log")
             if (folder / "results.nc").exists():
                 reason, message = "said", str(error)
@@ -124,7 +123,7 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
     experiment = experiment.model_copy(update={"figures": drawn})
     try:
         parts = _partitions(experiment, partitions)
-    except seal.StaleResultError as error:
+    except netcdf.StaleResultError as error:
         parts = []
         missing.append(Missing(experiment.title, "file", "said", "partitions", str(error)))
     return (Section(results, experiment, drawings, {}, looks, audits, parts), missing)
@@ -135,7 +134,7 @@ def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dat
     if folder is None:
         return []
     files = dict.fromkeys(path for run in experiment.runs for path in run.partitions)
-    partitions = [seal.read(folder / path) for path in files if (folder / path).exists()]
+    partitions = [netcdf.read(folder / path) for path in files if (folder / path).exists()]
     seeds = [seed for run in experiment.runs for seed in run.spec.seeds]
     partitions = [
         partition.isel(seed=partition["seed"].isin(seeds))

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.files import write
+from admmbench.files import former, write
 from admmbench.files.core_yaml import dump_yaml, read_yaml
 from admmbench.files.installed import OWN_REFERENCE, REFERENCE
-from admmbench.jobs import former
 from admmbench.validation import Strict, Text, checked, unknown
 
 if TYPE_CHECKING:
@@ -145,17 +144,16 @@ def keep(
         combine = joining.replace if replace else joining.join
         results = combine(former_results, results)
         command = each_once([_sources(folder)[path.name].command, command])
-    from admmbench.jobs.seal import packing  # slow to import
+    from admmbench.files import netcdf  # slow to import
 
-    content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
-    return _write_file(path, content, command, every, outdated_now)
+    return _write_file(path, netcdf.content(results), command, every, outdated_now)
 
 
 def renew(path: Path, label: str, fingerprint: str) -> None:
     """Replace the fingerprint of a method in reference results by that of other code that computes the same."""
     import xarray as xr
 
-    from admmbench.jobs.seal import packing  # slow to import
+    from admmbench.files import netcdf  # slow to import
 
     source = _sources(path.parent)[path.name]
     results = xr.load_dataset(io.BytesIO(_content(path, source)))
@@ -163,7 +161,7 @@ def renew(path: Path, label: str, fingerprint: str) -> None:
     codes = results["fingerprint"].drop_encoding()
     now = np.where(codes["algorithm"] == label, fingerprint, codes)
     results["fingerprint"] = codes.copy(data=now)
-    content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
+    content = netcdf.content(results)
     _write_file(path, content, source.command, source.every, source.outdated)
 
 
@@ -218,7 +216,7 @@ def keep_trials(
 
 def _write_file(
     path: Path,
-    content: bytes | memoryview,
+    content: bytes,
     command: str,
     every: int = 1,
     outdated: Outdated | None = None,

@@ -13,8 +13,8 @@ import xarray as xr
 
 from admmbench.base.outcomes import Outcome
 from admmbench.engine.trace import status_attrs
-from admmbench.jobs import fingerprint, provenance, seal
-from admmbench.jobs.seal import StaleResultError
+from admmbench.files import netcdf
+from admmbench.jobs import fingerprint, provenance
 from admmbench.results.joining import (
     OF_DECISIONS,
     each_once,
@@ -142,7 +142,7 @@ def _join_seeds(blocks: Sequence[xr.Dataset], title: str, uneven: bool) -> xr.Da
     budgets = [float(release_budget(trace)) for trace in blocks]
     least, most = np.fmin.reduce(budgets), np.fmax.reduce(budgets)
     if not (uneven or same_budget(least, most)):
-        raise StaleResultError(
+        raise netcdf.StaleResultError(
             f"{title}: a release has the budget {least:.4g} at some seeds and {most:.4g} at others, so its noise "
             "differs; run all seeds again with one code"
         )
@@ -346,7 +346,7 @@ def read(path: Path, run: Run) -> xr.Dataset:
     StaleResultError
         If the file is missing, damaged or altered, or was made by other code or with other parameters.
     """
-    trace = seal.read(path)
+    trace = netcdf.read(path)
     check(trace, path, run)
     return trace
 
@@ -358,11 +358,11 @@ def check(trace: xr.Dataset, path: Path, run: Run) -> None:
         actual = trace.attrs.get(key)
         actual = actual.item() if isinstance(actual, np.generic) else actual
         if actual != expected:
-            raise StaleResultError(
+            raise netcdf.StaleResultError(
                 f"{path}: was made with {key} = {actual!r}, the configuration and code now ask for "
                 f"{expected!r}; {fix}"
             )
     if (seeds := trace["seed"].values.tolist()) != list(run.spec.seeds):
-        raise StaleResultError(
+        raise netcdf.StaleResultError(
             f"{path}: has the seeds {seeds}, its name says {list(run.spec.seeds)}; {fix}"
         )

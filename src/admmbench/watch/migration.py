@@ -28,12 +28,11 @@ from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
 from admmbench.engine.context import Context, Progress
 from admmbench.engine.devices import chosen
-from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
+from admmbench.files import SEAL, digest, netcdf, read_sealed, sealed_json, write
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, work
 from admmbench.forecast.plan import attack_seconds
-from admmbench.jobs import fingerprint, job, seal
-from admmbench.jobs.seal import StaleResultError
+from admmbench.jobs import fingerprint
 from admmbench.jobs.simulate import run_spec
 from admmbench.results import reference
 from admmbench.study import aggregate
@@ -94,7 +93,7 @@ def migrate(
                     pieces += [make()] if file.exists() and not file.is_symlink() else []
                 except LookupError as error:
                     rows.append(Row((), [f"{file}: lacks {error}"], Verdict.DAMAGED))
-                except (ValueError, StaleResultError) as error:
+                except (ValueError, netcdf.StaleResultError) as error:
                     rows.append(Row((), [str(error)], Verdict.DAMAGED))
         rows += judge(pieces, most, dry_run=dry_run, progress=progress)
     if not dry_run:
@@ -178,7 +177,7 @@ def _run_piece(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
         return differ(former, trace, exactly=exactly)
 
     def renew() -> None:
-        job.write(read(path).assign_attrs(present), path)
+        netcdf.write(read(path).assign_attrs(present), path)
 
     return Piece(run.label, path, code, run.spec, work(run.spec), recompute, renew)
 
@@ -270,8 +269,8 @@ def read(path: Path) -> xr.Dataset:
         If the file is damaged.
     """
     try:
-        return seal.read(path)
-    except StaleResultError as error:
+        return netcdf.read(path)
+    except netcdf.StaleResultError as error:
         try:
             dataset = xr.load_dataset(path, engine="h5netcdf")
         except Exception:  # damage may end in any

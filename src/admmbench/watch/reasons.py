@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from admmbench.jobs import fingerprint, seal
+from admmbench.files import netcdf
+from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 from admmbench.study.config import AUDITS, TUNING, Study
 from admmbench.watch import damage
@@ -107,10 +108,10 @@ class Reasons:
 def _code_changes(file: Path, spec: RunSpec) -> Iterator[str]:
     """Yield the changes of code and of packages since a run was made, as far as its file tells."""
     try:
-        attrs = seal.read(file).attrs
+        attrs = netcdf.read(file).attrs
         code, versions = (json.loads(attrs[name]) for name in ("code", "versions"))
     # The file may be damaged, or made by an earlier version.
-    except (seal.StaleResultError, LookupError):
+    except (netcdf.StaleResultError, LookupError):
         yield _PARTS["method"]
         return
     present_parts = fingerprint.parts(spec)

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from admmbench.base.outcomes import Outcome
-from admmbench.files import check_output
+from admmbench.files import check_output, netcdf
 from admmbench.files.core_yaml import parse_words
 from admmbench.files.installed import CONFIG_FOLDER, OWN, SUFFIXES
 from admmbench.forecast.cost import work
 from admmbench.forecast.timing import Speeds
-from admmbench.jobs import interrupts, seal
+from admmbench.jobs import interrupts
 from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
 from admmbench.study import orders
@@ -243,7 +243,7 @@ def compare_methods(study: Study) -> xr.Dataset:
         path = Path(study.config.results, name, "results.nc")
         if not path.exists():
             raise ValueError(f"{path} is not there: {fix}")
-        results = seal.read(path)
+        results = netcdf.read(path)
         # Results of an earlier look would order further seeds although the present look is not judged.
         n_requested = sum(len(run.spec.seeds) for run in experiment.runs)
         if (results["status"] != Outcome.NOT_RUN).sum() != n_requested:

@@ -12,10 +12,10 @@ from admmbench.engine.context import Context
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.figures import Figure
 from admmbench.figures.drawing import draw
-from admmbench.files import digest, write
+from admmbench.files import digest, netcdf, write
 from admmbench.files.core_yaml import dump_yaml
 from admmbench.files.installed import SNAKEFILE
-from admmbench.jobs import interrupts, job, seal
+from admmbench.jobs import interrupts, job
 from admmbench.jobs.checkpoint import InterruptedRunError
 from admmbench.jobs.progress import shown
 from admmbench.spec.fields import SEEDS
@@ -255,7 +255,7 @@ def _is_made(folder: Path, run: Run) -> bool:
     """Return whether a run was made by the present code."""
     try:
         read(_file(folder, run), run)
-    except seal.StaleResultError:
+    except netcdf.StaleResultError:
         return False
     return True
 

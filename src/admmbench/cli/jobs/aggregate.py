@@ -15,13 +15,13 @@ def aggregate(options: argparse.Namespace) -> None:
     FOLDER         folder of the experiment, with its manifest
     --output FILE  netCDF file to write (required)
     """
-    from admmbench.jobs import job
+    from admmbench.files import netcdf
     from admmbench.study.aggregate import aggregate
     from admmbench.study.config import read_experiment
 
     name, experiment = read_experiment(options.folder)
     runs = experiment.runs_folder(options.folder)
-    job.write(aggregate(name, experiment, runs), options.output)
+    netcdf.write(aggregate(name, experiment, runs), options.output)
 
 
 if __name__ == "__main__":

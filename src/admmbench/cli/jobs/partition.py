@@ -20,7 +20,8 @@ def partition(options: argparse.Namespace) -> None:
     --output FILE  netCDF file to write (required)
     """
     from admmbench.datasets import open_as
-    from admmbench.jobs import job, partitions
+    from admmbench.files import netcdf
+    from admmbench.jobs import partitions
     from admmbench.partition import as_partition
     from admmbench.spec.fields import Seeds
     from admmbench.validation import checked
@@ -29,7 +30,7 @@ def partition(options: argparse.Namespace) -> None:
     seeds = checked(Seeds, options.seeds, "--seeds")
     data = open_as(parse_yaml(options.dataset, "DATASET"), options.data)
     drawn = partitions.draw(scheme, data, seeds)
-    job.write(drawn, options.output)
+    netcdf.write(drawn, options.output)
     print(f"{options.output} has which of {drawn.sizes['agent']} agents has what of {data.name}")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.jobs import former, seal
+from admmbench.files import former, netcdf
 from admmbench.report.tables import protected
 from admmbench.results import reference
 from admmbench.results.statistics import equally_private
@@ -108,8 +108,8 @@ def test_kept_results_of_an_earlier_version_are_read_and_kept_as_keys(tmp_path, 
 
 def test_a_run_of_an_earlier_version_is_read_as_keys(tmp_path, caplog):
     path = tmp_path / "run.nc"
-    path.write_bytes(seal.content(xr.Dataset({"epsilon_total": ("round", [0.0, 1.0], OF_RUN)})))
-    attrs = seal.read(path)["epsilon_total"].attrs
+    netcdf.write(xr.Dataset({"epsilon_total": ("round", [0.0, 1.0], OF_RUN)}), path)
+    attrs = netcdf.read(path)["epsilon_total"].attrs
     assert attrs["unit_of_privacy"] == "agent"
     assert attrs["relation"] == "zero_out"
     assert attrs["warning"] == "large_delta"

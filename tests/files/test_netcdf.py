@@ -6,8 +6,7 @@ import pytest
 import xarray as xr
 
 from admmbench.cli import main
-from admmbench.jobs.job import write
-from admmbench.jobs.seal import StaleResultError, read
+from admmbench.files.netcdf import StaleResultError, read, write
 from admmbench.validation import Text, checked
 
 

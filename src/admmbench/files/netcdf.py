@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
-from admmbench.files import BINARY, DAMAGED, MADE_AGAIN, SEAL, is_whole, with_checksum
-from admmbench.jobs import former
+from admmbench import files
+from admmbench.files import BINARY, DAMAGED, MADE_AGAIN, SEAL, former, is_whole, with_checksum
 
 _log = logging.getLogger(__name__)
 # Attribute of each result that says where its checksum is: programs that change a file leave its last line out.
@@ -53,21 +52,19 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
     return former.in_keys(dataset, path)
 
 
+def write(dataset: xr.Dataset, path: Path) -> None:
+    """Write a result with its checksum: a reader sees the whole file or none."""
+    marked = dataset.assign_attrs({SEAL: _PLACE_OF_CHECKSUM})
+    files.write(path, with_checksum(content(marked), BINARY))
+
+
 def content(dataset: xr.Dataset) -> bytes:
-    """Return the content of a file of results, with its checksum.
+    """Return the content of a netCDF file, without a checksum.
 
     The content is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
+    Large variables are compressed; in small ones the index would take more space.
     """
-    marked = dataset.assign_attrs({SEAL: _PLACE_OF_CHECKSUM})
-    file = marked.to_netcdf(engine="h5netcdf", encoding=packing(dataset))
-    return with_checksum(bytes(file), BINARY)
-
-
-def packing(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Return the encoding of large variables, which are compressed; in small ones the index would take more space."""
     compression = {"zlib": True, "complevel": 9, "shuffle": True}
-    return {
-        str(name): compression
-        for name, variable in dataset.data_vars.items()
-        if variable.nbytes > 8192
-    }
+    large = (name for name, variable in dataset.data_vars.items() if variable.nbytes > 8192)
+    encoding = dict.fromkeys(large, compression)
+    return bytes(dataset.to_netcdf(engine="h5netcdf", encoding=encoding))
