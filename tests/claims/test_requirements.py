@@ -12,9 +12,9 @@ from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims, kinds
 from admmbench.claims.judge import Missing, evaluate
 from admmbench.claims.requirements import Shortfall
+from admmbench.datasets import MissingData
 from admmbench.results import reference
 from admmbench.study.config import labels
-from admmbench.study.missing_data import MissingData
 from tests.claims.statements import (
     BUDGETS,
     CLOSE,

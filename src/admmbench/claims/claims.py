@@ -17,7 +17,6 @@ from admmbench.claims.evidence import Requirements
 from admmbench.claims.kinds import KINDS, Piece
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import find_all
-from admmbench.study.config import Study, labels
 from admmbench.validation import Strict, adapter, messages, unknown
 
 
@@ -68,14 +67,16 @@ class _File(Strict):
     claims: list[Claim]
 
 
-def load(files: Iterable[Path]) -> list[Claim]:
-    """Read YAML files of claims.
+def load(files: Iterable[Path] | None = None) -> list[Claim]:
+    """Read YAML files of claims; the user's own and the papers' if absent.
 
     Raises
     ------
     ClaimError
         If a file is not valid, names an experiment without a scale, or repeats an id.
     """
+    if files is None:
+        files = find_all("claims").values()
     claims = [claim for file in files for claim in _read(file)]
     seen: dict[str, str] = {}
     for claim in claims:
@@ -144,18 +145,6 @@ def check(
             for name in names:
                 if piece.experiment in valid and name not in valid[piece.experiment]:
                     _refuse(claim, kind, name, valid[piece.experiment])
-
-
-def check_study(study: Study) -> None:
-    """Check all files of claims by the names of the user's and the papers' experiments, before a study runs.
-
-    Raises
-    ------
-    ClaimError
-        If a file is not valid, or names an experiment, label or metric that does not exist.
-    """
-    metrics = {name: experiment.metrics for name, experiment in study.experiments.items()}
-    check(load(find_all("claims").values()), labels(), metrics)
 
 
 def _refuse(claim: Claim, kind: str, name: str, valid: Collection[str]) -> None:

@@ -15,8 +15,8 @@ from admmbench.base.outcomes import Outcome
 from admmbench.claims.evidence import Evidence, Requirements
 from admmbench.claims.kinds import Rate, Trend
 from admmbench.claims.runs import Selected
+from admmbench.datasets import MissingData
 from admmbench.results import statistics
-from admmbench.study.missing_data import MissingData
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -136,10 +136,9 @@ def _report(options: argparse.Namespace) -> None:
 def _judge(results: Mapping[str, xr.Dataset]) -> list[Verdict]:
     """Judge all claims by the results of some experiments."""
     from admmbench.claims import claims, judge
-    from admmbench.files.installed import find_all
     from admmbench.study.config import labels
 
-    return judge.evaluate(claims.load(find_all("claims").values()), results, labels())
+    return judge.evaluate(claims.load(), results, labels())
 
 
 @Command

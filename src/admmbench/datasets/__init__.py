@@ -15,6 +15,7 @@ from admmbench.datasets._fetch import DatasetError as DatasetError
 from admmbench.datasets._fetch import RemoteFile as RemoteFile
 from admmbench.datasets._fetch import checksum as checksum
 from admmbench.datasets._fetch import read_bytes as read_bytes
+from admmbench.datasets._missing import MissingData as MissingData
 from admmbench.datasets._prepared import is_of_earlier_version as is_of_earlier_version
 from admmbench.datasets._prepared import open_prepared as open_prepared
 from admmbench.datasets._registry import Spec as Spec

@@ -28,7 +28,6 @@ from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
 from admmbench.study.mappings import merged
 from admmbench.study.methods import expand_lists
-from admmbench.study.missing_data import MissingData
 from admmbench.study.runs import Run
 from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
 
@@ -305,7 +304,7 @@ def _use_present_files(name: str, experiment: Experiment, missing: Collection[st
     remainder = datasets.without(experiment.dataset, missing) if missing else None
     if remainder is None:
         return experiment
-    missing_data = MissingData.compare(experiment.dataset, remainder, missing)
+    missing_data = datasets.MissingData.compare(experiment.dataset, remainder, missing)
     changes = {
         "title": f"{experiment.title} ({missing_data})",
         "dataset": remainder,

@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from admmbench.datasets import MissingData
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.figures.base import PARAMETER
@@ -17,7 +18,6 @@ from admmbench.spec.guarantees import guarantee_with_noise
 from admmbench.spec.rules import refuse
 from admmbench.spec.run import RunSpec
 from admmbench.study.grid import Grid
-from admmbench.study.missing_data import MissingData
 from admmbench.study.rules import EXPERIMENT_RULES, find_duplicate
 from admmbench.study.runs import Run
 from admmbench.validation import Text, file_name, unknown

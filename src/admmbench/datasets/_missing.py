@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Self
 
-from admmbench import datasets
+from admmbench.datasets._registry import Spec, describe
 from admmbench.validation import Strict
 
 
@@ -20,9 +20,7 @@ class MissingData(Strict):
     """Address of each missing file, by name."""
 
     @classmethod
-    def compare(
-        cls, whole: datasets.Spec, remainder: datasets.Spec, missing: Collection[str]
-    ) -> Self:
+    def compare(cls, whole: Spec, remainder: Spec, missing: Collection[str]) -> Self:
         """Compare a data set with the rest of it without some files: by an attribute of records, or by records.
 
         Parameters
@@ -34,7 +32,7 @@ class MissingData(Strict):
         missing
             Names of the missing files.
         """
-        full, part = datasets.describe(whole), datasets.describe(remainder)
+        full, part = describe(whole), describe(remainder)
         counts = ((name, part.attributes[name], n) for name, n in full.attributes.items())
         fewer = (counted for counted in counts if counted[1] < counted[2])
         unit, n_present, n_stated = next(fewer, ("record", part.n_train, full.n_train))
