@@ -35,11 +35,11 @@ ORDER = [
     "tuning",
     "results",
     "figures",
+    "claims",
     "study",
     "forecast",
     "watch",
     "installed",
-    "claims",
     "report",
     "api",
     "scaffold",
@@ -51,6 +51,8 @@ TOGETHER = {"cluster", "device", "regression", "workflow"}
 OF_THE_REPOSITORY = {"architecture", "docs", "examples", "findings", "packaging", "site"}
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "scaffold", "contracts"]
+# Number of rooms in the longest chain in which each imports the next.
+MOST_FLOORS = 14
 
 
 @cache
@@ -98,6 +100,22 @@ def test_no_module_imports_itself_through_others():
         for name, tree in known.items()
     }
     TopologicalSorter({name: found - {name} for name, found in graph.items()}).prepare()
+
+
+def test_the_house_has_few_floors():
+    """A chain of rooms in which each imports the next is no longer; the longest is printed. All imports count."""
+    chains: dict[str, list[str]] = {}
+    for room in ORDER:
+        found = [
+            [f"{name} imports {other}", *chains[other]]
+            for name, tree in modules().items()
+            if name.split(".")[0] == room
+            for other in sorted(imported(tree) & {*chains})
+        ]
+        chains[room] = max(found, key=len, default=[])
+    longest = max(chains.values(), key=len)
+    print(*longest, sep="\n")
+    assert len(longest) < MOST_FLOORS, "\n".join(longest)
 
 
 def test_a_configuration_is_read_without_jobs():
