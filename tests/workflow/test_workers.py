@@ -1,0 +1,42 @@
+"""Workers of a study: many short runs in few processes, and none of them is left."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.workflow.project import wait_for
+
+
+def call(project, folder, cores, **changes):
+    project.configure(epsilon=[0.5, 1], algorithms=[{"name": "objp", "label": "ObjP"}], **changes)
+    return subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", str(cores), *project.command()[5:]],
+        cwd=project.folder,
+        env={**project.environment, "TMPDIR": str(folder)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def processes(folder):
+    return subprocess.run(
+        ["pgrep", "-f", f"jobs.work {folder}"], text=True, stdout=-1
+    ).stdout.split()
+
+
+def test_runs_share_a_worker_that_ends_with_the_study(project):
+    with tempfile.TemporaryDirectory(prefix="w-") as name:
+        folder, seen = Path(name), set()
+        process = call(project, folder, 1, seed_blocks=[1, 1, 1, 1])
+        output = process.stdout
+        while process.poll() is None:
+            seen |= {*processes(folder)}
+            if line := output.readline():
+                print(line, end="")
+        assert process.returncode == 0
+        assert len(project.results("objp")) >= 8
+        assert len(seen) == 1
+        wait_for(lambda: not processes(folder))
+        assert not list(folder.glob("admmbench-*"))
