@@ -429,7 +429,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(verdicts):
         "δ = 1e−6",
         "they differ in one record, which is blank in one of them",
         "mean over 10 seeds",
-        "for all 8 pairs of methods of all rows, and for all looks (1)",
+        "for all 8 pairs of methods of all rows, and for all interim analyses (1)",
         "none was stated",
         "percentage points",
         "Without privacy",
@@ -807,7 +807,7 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges():
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
     beside = {"rounds": [0.25, None], "problem.records.max_l2_norm": [0.125, 0.1]}
-    found = found.model_copy(update={"beside": beside})
+    found = found.model_copy(update={"sensitivity": beside})
     page = page_of(results, chosen={"ObjP": {1.0: found}}, **given)
     assert "max l2 norm 20.1250.125rho" in "".join(Page(page).text.splitlines())
 

@@ -126,7 +126,7 @@ def test_methods_within_the_margin_are_equivalent_even_if_one_is_shown_to_be_low
 
 
 def test_looks_that_are_to_come_have_their_share():
-    found = compare([study(CLEAR, looks="[4, 8]")])
+    found = compare([study(CLEAR, interim_analyses="[4, 8]")])
     assert found["level"].item() == pytest.approx(1 - 0.04 / 3 / 2)
     assert found["analyses"] == 2
 

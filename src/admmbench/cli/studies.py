@@ -71,7 +71,7 @@ def _rank(options: argparse.Namespace) -> int:
     --agents TEXT      with equal shares (default: one for each group, or 10)
     --loss TEXT        default: logistic, softmax, or huber for numbers
     --noise TEXT       published, laplace or gaussian (default), where a method has it
-    --seeds TEXT       of the first look (default: 10)
+    --seeds TEXT       of the first interim analysis (default: 10)
     --trials TEXT      settings that are tried for each method and total (default: 24)
     --margin TEXT      difference that does not matter (default: 1 point of an error; 0 for
                        numbers)
@@ -141,7 +141,7 @@ def _rank(options: argparse.Namespace) -> int:
     report = folder / "results/report/config/index.html"
     print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
     print(
-        "  admmbench study --until-decided   # more seeds, up to the last look, until the answer is decided"
+        "  admmbench study --until-decided   # more seeds, up to the last interim analysis, until the answer is decided"
     )
     print(f"  admmbench study                   # after changes to config/experiments/{NAME}.yaml")
     if options.open:

@@ -210,7 +210,7 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
         if ordered := statistics.seeds_by_analyses(shown):
             analyses = statistics.interim_analyses(shown)
             notes.append(
-                f"From {ordered[0]} seeds on, more where a row was open (looks at {analyses[0]} to {analyses[-1]})."
+                f"{ordered[0]} seeds or more, where inconclusive (interim analyses at {analyses[0]} to {analyses[-1]})."
             )
         elif fewer := statistics.fewer_seeds(shown):
             points = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]

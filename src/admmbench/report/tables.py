@@ -167,7 +167,7 @@ def tuning(experiment: Experiment) -> Table:
         return path.rpartition(".")[2].replace("_", " ")
 
     tried = any(
-        choice.beside for choices in experiment.chosen.values() for choice in choices.values()
+        choice.sensitivity for choices in experiment.chosen.values() for choice in choices.values()
     )
     rows: list[list[str | Cell]] = [
         [
@@ -175,7 +175,7 @@ def tuning(experiment: Experiment) -> Table:
             stated(epsilon),
             ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
             number(chosen.error),
-            *([number(chosen.lost_beside)] if tried else []),
+            *([number(chosen.error_growth)] if tried else []),
             ", ".join(map(name, chosen.edges)) or "none",
         ]
         for label, choices in experiment.chosen.items()

@@ -22,7 +22,7 @@ _POINT = ("algorithm", "epsilon")
 # Budgets that differ relatively by less were solved for by one rule, on other processors.
 _SAME_BUDGET = 1e-4
 # Attributes that state how an experiment is judged.
-OF_DECISIONS = ("added", "looks", "control", "margin")
+OF_DECISIONS = ("added", "interim_analyses", "control", "margin")
 
 
 def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:

@@ -198,7 +198,7 @@ def data_of(attrs: Mapping[str, Any]) -> str:
 
 def interim_analyses(ds: xr.Dataset) -> list[int]:
     """Return the stated numbers of seeds at which the experiment is judged; empty if once, with all seeds."""
-    return [int(n) for n in json.loads(ds.attrs.get("looks", "[]"))]
+    return [int(n) for n in json.loads(ds.attrs.get("interim_analyses", "[]"))]
 
 
 def added(ds: xr.Dataset) -> list[str]:

@@ -11,6 +11,7 @@ import fnmatch
 import json
 import math
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
@@ -30,7 +31,18 @@ from admmbench.study.mappings import merged
 from admmbench.study.methods import expand_lists
 from admmbench.study.missing_data import MissingData
 from admmbench.study.runs import Run
-from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
+from admmbench.tuning.settings import TuningSettings
+from admmbench.validation import (
+    Count,
+    Folder,
+    Strict,
+    Text,
+    distinct,
+    file_name,
+    in_present_keys,
+    messages,
+    unknown,
+)
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -243,6 +255,10 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
         if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
+    overrides = {
+        pattern: _in_present_keys(changes, f"configuration: overrides: {pattern}")
+        for pattern, changes in checked.overrides.items()
+    }
     experiments = {}
     for name in checked.experiments:
         if name in _RESERVED:
@@ -259,8 +275,8 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
             file_name(name, "configuration: experiments")
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        content = read_mapping(available[name])
-        changed = _overridden(content, name, checked.overrides)
+        content = _in_present_keys(read_mapping(available[name]), str(available[name]))
+        changed = _overridden(content, name, overrides)
         recorded = {kind: paths[name] for kind, paths in recorded_files.items() if name in paths}
         contents = {kind: read_mapping(path) for kind, path in recorded.items()}
         try:
@@ -410,6 +426,30 @@ def report_name(overlays: Iterable[str]) -> str:
         raise ConfigError(f"{error}: give the configurations other names") from None
 
 
+def _in_present_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return what a user wrote of an experiment by present keys, so that it can be merged, and warn of former ones.
+
+    Raises
+    ------
+    ConfigError
+        If both names of a key are given.
+    """
+
+    def rename(values: Mapping[str, Any], model: type[Strict], path: str) -> dict[str, Any]:
+        for former in model.former_keys.keys() & values.keys():
+            text = f"{source}: {path}{former} is now called {path}{model.former_keys[former]}; rename it"
+            warnings.warn(text, FutureWarning, stacklevel=2)
+        try:
+            return in_present_keys(values, model.former_keys)
+        except ValueError as error:
+            raise ConfigError(f"{source}: {path}{error}") from None
+
+    content = rename(content, Experiment, "")
+    if isinstance(content.get("tuning"), Mapping):
+        content["tuning"] = rename(content["tuning"], TuningSettings, "tuning.")
+    return content
+
+
 def _overridden(
     content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -433,7 +473,7 @@ def _with_recorded(
     defaults = {}
     if content.get("tuning") is not None and TUNED in recorded:
         defaults["tuned"] = recorded[TUNED]
-    if content.get("looks") is not None and SEEDS in recorded:
+    if content.get("interim_analyses") is not None and SEEDS in recorded:
         defaults["ordered"] = recorded[SEEDS]
     return {**defaults, **content}
 

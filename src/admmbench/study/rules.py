@@ -47,7 +47,7 @@ def _misplaced_order(grid: Grid) -> str:
     """Return the first ordered number of seeds that is no interim analysis, with its label and budget."""
     for label, seeds_at_budget in grid.ordered.items():
         for budget, n in seeds_at_budget.items():
-            if n not in (grid.looks or []):
+            if n not in (grid.interim_analyses or []):
                 return f"{label}.{budget:g}: {n}"
     return ""
 
@@ -152,20 +152,20 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "seeds by interim analyses or by number",
-        lambda grid: grid.looks and (grid.seeds or grid.seed_blocks),
-        "looks: they say which seeds are run",
+        lambda grid: grid.interim_analyses and (grid.seeds or grid.seed_blocks),
+        "interim_analyses: they say which seeds are run",
         "leave seeds and seed_blocks out",
     ),
     Rule(
         "interim analyses that follow one another",
-        lambda grid: (grid.looks or []) != sorted(set(grid.looks or [])),
-        "looks: expected numbers of seeds that increase, got {0.looks}",
+        lambda grid: (grid.interim_analyses or []) != sorted(set(grid.interim_analyses or [])),
+        "interim_analyses: expected numbers of seeds that increase, got {0.interim_analyses}",
         "sort them, each once",
     ),
     Rule(
         "interim analyses that can be spelt out",
-        lambda grid: [look for look in grid.looks or [] if look > MOST_SEEDS],
-        f"looks: expected at most {MOST_SEEDS:,} seeds, got {{1[0]:,}}",
+        lambda grid: [n for n in grid.interim_analyses or [] if n > MOST_SEEDS],
+        f"interim_analyses: expected at most {MOST_SEEDS:,} seeds, got {{1[0]:,}}",
         "state fewer",
     ),
     Rule(
@@ -177,8 +177,8 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     Rule(
         "seeds ordered by interim analyses",
         _misplaced_order,
-        "ordered.{1} seeds are none of looks",
-        "add the look, or remove this entry (`ordered: {}` removes all)",
+        "ordered.{1} seeds are none of interim_analyses",
+        "add the interim analysis, or remove this entry (`ordered: {}` removes all)",
     ),
     Rule(
         "tuning that says how",
@@ -214,8 +214,8 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "covered trials that are all",
-        lambda grid: grid.tuning and grid.tuning.beside and _covered_searches(grid),
-        "tuning.beside: privacy.covers does not count what is tried beside the best",
+        lambda grid: grid.tuning and grid.tuning.sensitivity and _covered_searches(grid),
+        "tuning.sensitivity: privacy.covers does not count the trials at half and twice the best values",
         "leave it out",
     ),
     Rule(

@@ -89,7 +89,7 @@ def tune(
         setting is not chosen.
     """
     part = held_out(data, settings.held_out)
-    identity = [code, spec.complete(), settings.model_dump(), data.key]
+    identity = [code, spec.complete(), settings.identity, data.key]
     scores = _StoredScores(file, json.dumps(identity, sort_keys=True, default=str))
     done = itertools.count(1)
 
@@ -115,7 +115,7 @@ def repeat(
 ) -> SearchResult:
     """Search with a given measure, such as the scores of trials that were made, see `tune`."""
     result = search(axes, settings.trials, measure)
-    return measure_sensitivity(axes, result, measure) if settings.beside else result
+    return measure_sensitivity(axes, result, measure) if settings.sensitivity else result
 
 
 def score(spec: RunSpec, values: Settings, settings: TuningSettings, data: Dataset) -> Score:

@@ -121,7 +121,7 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
 
 
 def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
-    """Run a study, judge it, and order the next look of undecided rows, until all are decided or have had their looks.
+    """Run a study, judge it, and order seeds for undecided settings, until none is left or all analyses are made.
 
     Orders are recorded in files of the configuration before they run, so that a loop that was killed goes on when it is
     called again.
@@ -140,8 +140,8 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
     ConfigError
         If the configuration is wrong.
     ValueError
-        If no experiment has looks, the options do not make the results, an experiment states its own orders, or
-        overlays are named in two ways.
+        If no experiment has interim analyses, the options do not make the results, an experiment states its own orders,
+        or overlays are named in two ways.
     """
     parsed = _parse(options)
     if parsed.dryrun or parsed.unlock:
@@ -157,8 +157,8 @@ def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> It
     ordered = True
     while ordered:
         study = read(overlays, changes=_changes(options))
-        if not any(experiment.looks for experiment in study.experiments.values()):
-            raise ValueError("--until-decided: no experiment of this study has looks")
+        if not any(experiment.interim_analyses for experiment in study.experiments.values()):
+            raise ValueError("--until-decided: no experiment of this study has interim_analyses")
         yield words
         comparison, ordered = compare_methods(study), False
         cells = [comparison.isel(setting=number) for number in range(comparison.sizes["setting"])]
@@ -244,7 +244,7 @@ def compare_methods(study: Study) -> xr.Dataset:
         if not path.exists():
             raise ValueError(f"{path} is not there: {fix}")
         results = seal.read(path)
-        # Results of an earlier look would order further seeds although the present look is not judged.
+        # Results of an earlier analysis would order further seeds although the present one is not made.
         n_requested = sum(len(run.spec.seeds) for run in experiment.runs)
         if (results["status"] != Outcome.NOT_RUN).sum() != n_requested:
             raise ValueError(f"{path} has other runs than the configuration asks for: {fix}")
