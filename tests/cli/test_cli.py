@@ -22,7 +22,7 @@ from admmbench.audit.findings import Audit
 from admmbench.base.outcomes import Outcome
 from admmbench.cli import JOBS, call, job, jobs, main
 from admmbench.cli.results import run_summary
-from admmbench.files import read_sealed
+from admmbench.files import read_checksummed
 from admmbench.files.installed import REFERENCE, find
 from admmbench.inference.contrasts import Decision
 from admmbench.report import contents
@@ -601,7 +601,7 @@ def test_an_audit_by_hand(tmp_path, capsys):
     assert "checks fail." in shown
     output = tmp_path / "audits" / "x.json"
     assert main(["audit", *ATTACKED, *attack, "--output", str(output)]) == 0
-    found = Audit.from_dict(read_sealed(output))
+    found = Audit.from_dict(read_checksummed(output))
     assert found.passed is False
     assert found == Audit.from_dict(json.loads(output.read_text()))
     assert found.rounds == 1

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import scaffold
-from admmbench.files import SEAL, sealed_json
+from admmbench.files import CHECKSUM_KEY, checksummed_json
 from admmbench.files.core_yaml import parse_words
 from admmbench.jobs import provenance
 from admmbench.privacy import ACCOUNTANTS
@@ -354,8 +354,8 @@ def test_a_study_of_an_earlier_version_is_read_without_a_warning(tmp_path):
     definition["tuning"]["beside"] = definition["tuning"].pop("sensitivity")
     for of_budget in definition["tuned"]["ObjP"].values():
         of_budget["beside"] = of_budget.pop("sensitivity")
-    manifest.pop(SEAL)
-    (tmp_path / config.MANIFEST).write_text(sealed_json(manifest))
+    manifest.pop(CHECKSUM_KEY)
+    (tmp_path / config.MANIFEST).write_text(checksummed_json(manifest))
     assert config.read_experiment(tmp_path) == ("small", experiment)
     assert experiment.chosen["ObjP"][1.0].error_growth == 0.5
 

@@ -40,7 +40,7 @@ class SklearnLogistic(Optimum):
     sharing = ("rows", "columns")
     resources = Resources(state_copies=0, gradients_once=20.0, packages=("scikit-learn",))
     examples = ({"objective": "problem"},)
-    needs = ("logistic loss", "unclipped slope")
+    needs = ("logistic loss", "unclipped derivative")
 
     objective: Literal["default", "problem"] = "default"
     parties: Annotated[int, Field(ge=1)] | None = None

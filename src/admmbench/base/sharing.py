@@ -127,6 +127,6 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
             return np.square(x - step / (1 + problem.weight)).sum(axis=1)
 
         total = np.sum(federation.each(of_party), axis=0)
-        slope = problem.loss.slope(state.z.astype(np.float64), problem.y)
-        total = total + np.square(slope - pull).sum(axis=1)
+        derivative = problem.loss.derivative(state.z.astype(np.float64), problem.y)
+        total = total + np.square(derivative - pull).sum(axis=1)
         return {"lyapunov": total + np.square(gap).sum(axis=1)}

@@ -16,7 +16,7 @@ from admmbench.cli.options import (
     wide_console,
 )
 from admmbench.cli.results import run_summary
-from admmbench.files import sealed_json, write
+from admmbench.files import checksummed_json, write
 from admmbench.files.core_yaml import parse_words, parse_yaml
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _audit(options: argparse.Namespace) -> int:
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
         outcome = audit(spec, data, settings, progress)
     if options.output:
-        write(options.output, sealed_json(outcome.to_dict(), indent=1))
+        write(options.output, checksummed_json(outcome.to_dict(), indent=1))
         return int(options.strict and not outcome.complete)
     console = wide_console()
     if outcome.findings:

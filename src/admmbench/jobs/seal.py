@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from admmbench.files import BINARY, DAMAGED, MADE_AGAIN, SEAL, is_whole, with_checksum
+from admmbench.files import BINARY, CHECKSUM_KEY, DAMAGED, MADE_AGAIN, is_whole, with_checksum
 from admmbench.jobs import former
 
 _log = logging.getLogger(__name__)
@@ -44,12 +44,12 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
     except Exception as error:  # damage may end in any
         raise StaleResultError(f"{path}: cannot be read as results ({error}); {fix}") from None
     if dataset is None or not (
-        is_intact or (dataset.attrs.get(SEAL) != _PLACE_OF_CHECKSUM and not strict)
+        is_intact or (dataset.attrs.get(CHECKSUM_KEY) != _PLACE_OF_CHECKSUM and not strict)
     ):
         raise StaleResultError(f"{path}: {DAMAGED}; {fix}")
     if not is_intact:
         _log.warning("%s has no checksum: it may have been altered", path)
-    dataset.attrs.pop(SEAL, None)
+    dataset.attrs.pop(CHECKSUM_KEY, None)
     return former.in_keys(dataset, path)
 
 
@@ -58,7 +58,7 @@ def content(dataset: xr.Dataset) -> bytes:
 
     The content is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
     """
-    marked = dataset.assign_attrs({SEAL: _PLACE_OF_CHECKSUM})
+    marked = dataset.assign_attrs({CHECKSUM_KEY: _PLACE_OF_CHECKSUM})
     file = marked.to_netcdf(engine="h5netcdf", encoding=packing(dataset))
     return with_checksum(bytes(file), BINARY)
 

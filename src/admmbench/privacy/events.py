@@ -2,7 +2,7 @@
 
 A subclass of `Cost` says all that others ask of a kind: accountants how it composes, checkpoints how it is packed,
 methods and results what its noise is called, and audits how far a neighbour may move a value. So a new kind is one
-class, wherever it is, and nothing else. A `Spending` has the mechanisms of an agent, which `composition` composes.
+class, wherever it is, and nothing else. A `Composition` has the mechanisms of an agent, which `composition` composes.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ class Approximate(Cost):
         return self.epsilon, self.delta
 
 
-class Spending(tuple[tuple[Cost, float], ...]):
+class Composition(tuple[tuple[Cost, float], ...]):
     """All mechanisms of an agent: pairs of a cost and a count, in an order that does not depend on which came first.
 
     Releases that compose into one are merged. The count of Gaussian ones is that of releases with the multiplier 1, and

@@ -15,9 +15,9 @@ from admmbench.report import picture
 from admmbench.report.data import (
     Added,
     Answer,
+    AnswerFacts,
     Badge,
     ControlRow,
-    Facts,
     MatrixCell,
     Notes,
     Row,
@@ -129,14 +129,14 @@ def _places(comparison: xr.Dataset) -> list[str]:
     ]
 
 
-def _facts(comparison: xr.Dataset, places: list[str]) -> Facts:
+def _facts(comparison: xr.Dataset, places: list[str]) -> AnswerFacts:
     """Return the facts that hold for all rows, or for the rows of some data."""
 
     def spread(values: Iterable[T]) -> dict[T, list[str]]:
         return collected(zip(values, places, strict=True))
 
     all_settings = list(settings(comparison))
-    return Facts(
+    return AnswerFacts(
         spread(float(setting["delta"]) for setting in all_settings),
         spread((setting["relation"].item(), setting["unit"].item()) for setting in all_settings),
         spread((setting["long_name"].item(), _unit(setting)) for setting in all_settings),

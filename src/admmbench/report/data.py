@@ -187,7 +187,7 @@ class Answer:
         return rows_of_names
 
 
-class Facts(NamedTuple):
+class AnswerFacts(NamedTuple):
     """Facts that hold for the rows of the answer; each value has the names of its data."""
 
     deltas: dict[float, list[str]]

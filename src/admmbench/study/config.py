@@ -23,7 +23,7 @@ from admmbench import datasets
 from admmbench.engine.devices import CPU, DeviceName
 from admmbench.figures import look
 from admmbench.figures.look import Look
-from admmbench.files import read_sealed, sealed_json
+from admmbench.files import checksummed_json, read_checksummed
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
@@ -106,7 +106,7 @@ class Study(Strict):
         if file == FIGURES:
             figures = [figure.model_dump(mode="json") for figure in experiment.figures]
             looks = {label: self.looks[label]._asdict() for label in _drawing_facts(experiment)}
-            return sealed_json({"figures": figures, "looks": looks}, indent=1)
+            return checksummed_json({"figures": figures, "looks": looks}, indent=1)
         folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
         content = {
             "name": name,
@@ -120,7 +120,7 @@ class Study(Strict):
                 for run in experiment.runs
             ],
         }
-        return sealed_json(content, indent=1)
+        return checksummed_json(content, indent=1)
 
     @cached_property
     def looks(self) -> dict[str, Look]:
@@ -312,7 +312,7 @@ def _read_definition(folder: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(
             f"{path}: is not there; name the folder of an experiment that was run, such as results/quick"
         )
-    manifest = _read_sealed(path)
+    manifest = _read_checksummed(path)
     return str(manifest["name"]), dict(manifest["experiment"])
 
 
@@ -361,7 +361,7 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     if isinstance(content, list):
         return content, {}
     if path.name == FIGURES:
-        content = _read_sealed(path)
+        content = _read_checksummed(path)
         looks = content.get("looks", {}).items()
         return content["figures"], {label: Look.of_json(values) for label, values in looks}
     raise ConfigError(
@@ -370,9 +370,9 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     )
 
 
-def _read_sealed(path: Path) -> dict[str, Any]:
+def _read_checksummed(path: Path) -> dict[str, Any]:
     try:
-        return read_sealed(path)
+        return read_checksummed(path)
     except ValueError as error:
         raise ConfigError(str(error)) from None
 

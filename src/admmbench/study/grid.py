@@ -20,7 +20,7 @@ from admmbench import datasets, partition
 from admmbench.audit.settings import AuditSettings
 from admmbench.engine.variables import measured
 from admmbench.files import digest
-from admmbench.privacy.selection import Covers
+from admmbench.privacy.selection import CompositionScope
 from admmbench.spec.facts import MethodError
 from admmbench.spec.fields import (
     SEEDS,
@@ -46,10 +46,10 @@ SEED_BLOCK = 10
 
 
 class Totals(PrivacySettings):
-    """Settings of privacy, and the totals, which determine the noise."""
+    """Settings of privacy, and the total privacy losses, which determine the noise."""
 
     total: Epsilons | None = None
-    """Budgets of whole runs, instead of epsilon."""
+    """Total privacy losses ε of the whole run, instead of epsilon; the noise is solved for."""
 
 
 class Search(NamedTuple):
@@ -327,10 +327,10 @@ class Grid(Settings):
         """Return the name of the prepared data set's folder; equal settings share a folder."""
         return dataset_folder(self.dataset)
 
-    def covers(self, method: Method) -> Covers:
+    def composition_scope(self, method: Method) -> CompositionScope:
         """Return the composition scope of a method's total ε."""
-        covers: Covers = method.changes["privacy"].get("covers", self.privacy.covers)
-        return covers
+        scope: CompositionScope = method.changes["privacy"].get("covers", self.privacy.covers)
+        return scope
 
     def _arguments(self, method: Method, budget: float, settings: Values) -> dict[str, Any]:
         """Return the arguments of a method's run at a budget, for one seed."""

@@ -88,16 +88,16 @@ def _first_with_trials(grid: Grid) -> str:
     return next((str(n) for n, keys in enumerate(stated_keys) if "trials" in keys), "")
 
 
-def _covered_searches(grid: Grid) -> list[str]:
+def _searches_in_scope(grid: Grid) -> list[str]:
     """Return the composition scopes of the methods' totals, other than the run alone."""
-    return sorted({grid.covers(method) for method in grid.algorithms} - {"run"})
+    return sorted({grid.composition_scope(method) for method in grid.algorithms} - {"run"})
 
 
 def _too_few_trials(grid: Grid) -> bool:
     """Return whether fewer trials are stated than a search may make."""
     if grid.tuning is None or grid.privacy.trials is None:
         return False
-    return bool(_covered_searches(grid)) and grid.privacy.trials < grid.tuning.most
+    return bool(_searches_in_scope(grid)) and grid.privacy.trials < grid.tuning.most
 
 
 def _equal_methods(grid: Grid) -> tuple[str, str] | None:
@@ -199,35 +199,35 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
         "tuning needs others",
     ),
     Rule(
-        "covered trials of all methods",
+        "trials in scope of all methods",
         _first_with_trials,
         "algorithms.{1}.privacy.trials: methods count the trials of their experiment",
         "state privacy.trials beside algorithms",
     ),
     Rule(
-        "covered trials that are known",
+        "trials in scope that are known",
         lambda grid: (
-            grid.tuning is None and grid.privacy.trials is None and _covered_searches(grid)
+            grid.tuning is None and grid.privacy.trials is None and _searches_in_scope(grid)
         ),
         "privacy.covers: {1[0]} counts trials",
         "state tuning, or privacy.trials",
     ),
     Rule(
-        "covered trials that are all",
-        lambda grid: grid.tuning and grid.tuning.sensitivity and _covered_searches(grid),
+        "trials in scope that are all",
+        lambda grid: grid.tuning and grid.tuning.sensitivity and _searches_in_scope(grid),
         "tuning.sensitivity: privacy.covers does not count the trials at half and twice the best values",
         "leave it out",
     ),
     Rule(
         "a best trial of one run each",
         lambda grid: (
-            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _covered_searches(grid)
+            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _searches_in_scope(grid)
         ),
         "tuning.seeds: a trial is one run where privacy.covers is best_trial",
         "state one seed",
     ),
     Rule(
-        "as many covered trials as are made",
+        "as many trials in scope as are made",
         _too_few_trials,
         "privacy.trials: {0.privacy.trials:g} are fewer than the {0.tuning.most} runs that a search may make, with "
         "each seed, and beyond an edge of what it tried",

@@ -15,7 +15,7 @@ import numpy as np
 from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
-from admmbench.files import read_sealed, sealed_json, write
+from admmbench.files import checksummed_json, read_checksummed, write
 from admmbench.spec.run import RunSpec
 from admmbench.tuning.search import Score, SearchResult, measure_sensitivity, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
@@ -154,7 +154,7 @@ class _StoredScores:
         self._path, self._identity, self._scores = path, identity, dict[str, list[float]]()
         if path is not None and path.exists():
             with contextlib.suppress(ValueError):  # trials of a damaged file are made again
-                former = read_sealed(path)
+                former = read_checksummed(path)
                 self._scores = former["scores"] if former["of"] == identity else {}
 
     def __len__(self) -> int:
@@ -167,4 +167,4 @@ class _StoredScores:
     def add(self, settings: Settings, score: Score) -> None:
         self._scores[json.dumps(settings)] = [*score]
         if self._path is not None:
-            write(self._path, sealed_json({"of": self._identity, "scores": self._scores}))
+            write(self._path, checksummed_json({"of": self._identity, "scores": self._scores}))

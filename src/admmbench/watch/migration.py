@@ -28,7 +28,7 @@ from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
 from admmbench.engine.context import Context
 from admmbench.engine.devices import chosen
-from admmbench.files import SEAL, digest, read_sealed, sealed_json, write
+from admmbench.files import CHECKSUM_KEY, checksummed_json, digest, read_checksummed, write
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, work
 from admmbench.forecast.plan import attack_seconds
@@ -198,7 +198,7 @@ def _audit_piece(run: Run, path: Path, data: Dataset, experiment: Experiment) ->
         return differ_json(former, audit(run.spec, data, settings).to_dict())
 
     def renew() -> None:
-        write(path, sealed_json(former, indent=1))
+        write(path, checksummed_json(former, indent=1))
 
     seconds, extra_settings = attack_seconds(run.spec, settings, LIMITS), settings.model_dump()
     return Piece(
@@ -240,7 +240,7 @@ def _search_piece(
 
     def renew() -> None:
         if path != tuned_file:
-            write(path, sealed_json({**record, "code": present_code}, indent=1))
+            write(path, checksummed_json({**record, "code": present_code}, indent=1))
         tuned = (
             checked(Tuned, read_mapping(tuned_file), str(tuned_file)) if tuned_file.exists() else {}
         )
@@ -276,7 +276,7 @@ def read(path: Path) -> xr.Dataset:
             dataset = xr.load_dataset(path, engine="h5netcdf")
         except Exception:  # damage may end in any
             raise error from None
-        if dataset.attrs.pop(SEAL, "") != _former_checksum(dataset):
+        if dataset.attrs.pop(CHECKSUM_KEY, "") != _former_checksum(dataset):
             raise
         return dataset
 
@@ -290,11 +290,11 @@ def read_json(path: Path) -> dict[str, Any]:
         If the file is damaged.
     """
     try:
-        return read_sealed(path)
+        return read_checksummed(path)
     except ValueError as error:
         try:
             content = json.loads(path.read_bytes())
-            if content.pop(SEAL) == digest(content):
+            if content.pop(CHECKSUM_KEY) == digest(content):
                 return dict(content)
         except (ValueError, LookupError, AttributeError):
             pass
