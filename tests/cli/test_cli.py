@@ -60,9 +60,9 @@ def test_how_a_run_ended_counts_its_seeds():
     assert "after 1 round test error in percent is " in run_summary(trace)
     assert "mean over 1 seed; composed" in run_summary(trace.isel(seed=[0]))
     trace["status"][0] = Outcome.DIVERGED
-    assert "mean over 1 seed; 1 of 2 seeds lost (diverged or timed out); " in run_summary(trace)
+    assert "mean over 1 seed; 1 of 2 seeds failed (diverged or timed out); " in run_summary(trace)
     trace["status"][:] = Outcome.DIVERGED
-    assert "test error in percent is unknown; 2 of 2 seeds lost" in run_summary(trace)
+    assert "test error in percent is unknown; 2 of 2 seeds failed" in run_summary(trace)
 
 
 def test_settings_may_stand_behind_options(capsys):

@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch):
 def test_seeds_are_ordered_until_all_rows_are_decided(folder, capsys):
     assert study.until_decided([], ["--cores", "1"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "0 of 2 rows are undecided."
+    assert said[-1] == "0 of 2 settings are undecided."
     assert len(folder.calls) > 1
     assert folder.calls[0] == ["--cores", "1"]
     ordered = yaml.safe_load((folder.path / "config/seeds/own.yaml").read_text())

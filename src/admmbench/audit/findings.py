@@ -146,7 +146,7 @@ class Audit(Strict):
             sentences += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
         if self.compared:
             sentences += [
-                f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"
+                f"Compared between the data sets: {self.compared} of {self.of_rounds} rounds"
             ]
         if self.one_run:
             sentences += [

@@ -299,7 +299,7 @@ def run_facts(trace: xr.Dataset) -> dict[str, Any]:
         "fraction": "valid_range" in metric.attrs,
         "mean": float(metric.isel(round=-1).where(fine).mean("seed")),
         "seeds": trace.sizes["seed"],
-        "lost": int((~fine).sum()),
+        "failed": int((~fine).sum()),
         "guarantee": guarantee,
         "epsilon": float(loss.isel(round=-1).max()),
         "delta": trace.attrs["delta"],
@@ -319,15 +319,15 @@ def run_summary(trace: xr.Dataset) -> str:
     from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
 
     facts = run_facts(trace)
-    fraction, n, lost = facts["fraction"], facts["seeds"], facts["lost"]
+    fraction, n, failed = facts["fraction"], facts["seeds"], facts["failed"]
     unit = in_unit("%" if fraction else facts["unit"])
-    mean = f"{measured(facts['mean'], fraction)}, mean over {counted(n - lost, 'seed')}"
+    mean = f"{measured(facts['mean'], fraction)}, mean over {counted(n - failed, 'seed')}"
     parts = [
         f"{facts['title']}: after {counted(facts['rounds'], 'round')} {facts['metric']}{unit} is "
-        + (mean if lost < n else "unknown")
+        + (mean if failed < n else "unknown")
     ]
-    if lost:
-        parts.append(f"{lost} of {counted(n, 'seed')} lost (diverged or timed out)")
+    if failed:
+        parts.append(f"{failed} of {counted(n, 'seed')} failed (diverged or timed out)")
     loss = _LOSSES.get(facts["guarantee"], "total ε")
     parts.append(f"{loss} {number(facts['epsilon'])} at δ = {facts['delta']:g}")
     if facts["best_constant"] is not None:

@@ -42,7 +42,7 @@ def _study(options: argparse.Namespace) -> int:
     [WORDS ...]  overlays of config/config.yaml (your files, or installed ones such as laptop.yaml);
                  options of snakemake, such as -n (only list the jobs) and --cores 4 (default: all
                  cores); targets of snakemake; and --until-decided, which orders further seeds until
-                 every row is decided
+                 every setting is conclusive
     """
     refuse_small_limit()
     from admmbench.watch.study import run, split_overlays, until_decided

@@ -50,13 +50,15 @@ def power(study: Study, speeds: Speeds) -> Table:
     """
     comparison = compare(_results(study))
     if comparison is None:
-        raise ValueError("no two methods of this study are equally private: nothing can be decided")
+        raise ValueError(
+            "no two methods of this study are equally private: nothing can be compared"
+        )
     experiments = study.experiments.values()
     stated = itertools.chain(*(experiment.interim_analyses or () for experiment in experiments))
     numbers = sorted(set(stated)) or NUMBERS_OF_SEEDS
     shown = Table("")
     heads = ["margin", "seeds", *(f"by {n}" for n in numbers)]
-    for head in [*heads, "undecided", "decided by", "core-hours"]:
+    for head in [*heads, "undecided", "conclusive by", "core-hours"]:
         shown.add_column(head, justify="right")
     total_hours = 0.0
     for place in range(comparison.sizes["setting"]):
@@ -82,9 +84,10 @@ def power(study: Study, speeds: Speeds) -> Table:
 
 NOTE = (
     "By numbers of seeds: the smallest difference from the lowest mean that they show four times out of five, for the "
-    "median pair in the running; in percentage points where errors are compared. Decided by: seeds that decide the row "
-    "four times out of five, if means and spreads are what they seem; – where fewer than two methods are left. "
-    "Core-hours: of the seeds that undecided methods lack for it, up to the next interim analysis. See docs/sure.md."
+    "median pair in the running; in percentage points where errors are compared. Conclusive by: seeds that are "
+    "conclusive four times out of five, if means and spreads are what they seem; – where fewer than two methods are "
+    "left. Core-hours: of the seeds that undecided methods lack for it, up to the next interim analysis. See "
+    "docs/sure.md."
 )
 
 

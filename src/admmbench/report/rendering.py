@@ -110,7 +110,7 @@ def render(
         missing=missing,
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
         leaders=leading,
-        parts=collected((lead.row.note, lead.title) for lead in leading if lead.row.note),
+        parts=collected((lead.summary.note, lead.title) for lead in leading if lead.summary.note),
         protected=collected(
             (unit, results.attrs["title"])
             for results in experiments

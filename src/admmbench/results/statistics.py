@@ -343,7 +343,7 @@ def counts(ds: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({outcome.word: (ds["status"] == outcome).sum("seed") for outcome in Outcome})
 
 
-def lost(counts: xr.Dataset) -> tuple[list[str], int]:
+def failed_runs(counts: xr.Dataset) -> tuple[list[str], int]:
     """Return the failed runs of one method and budget in words, by outcome, and the number of started runs.
 
     Parameters

@@ -182,7 +182,7 @@ MANIFEST, FIGURES = "manifest.json", "figures.json"
 AUDITS, TUNING = "audits", "tuning"
 # Folder of the settings that tuning chose, beside the folder of experiments: a file for each experiment.
 TUNED = "tuned"
-# Folder of the numbers of seeds that inconclusive rows asked for, beside the folder of experiments: likewise.
+# Folder of the numbers of seeds that undecided settings asked for, beside the folder of experiments: likewise.
 SEEDS = "seeds"
 # Folders of results that belong to no experiment, so that no experiment can have their names.
 _RESERVED = ("logs", "report", "runs")

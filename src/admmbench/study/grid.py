@@ -98,7 +98,7 @@ class Grid(Settings):
     """Largest difference of two methods that does not matter: in percentage points where the metric is an error, else
     in its unit."""
     control: str | None = None
-    """Label of the method that the report compares all others with; the best of each row if absent."""
+    """Label of the method that the report compares all others with; the best of each setting if absent."""
     epsilon: Epsilons | None = None
     """Budgets of one iteration, unless privacy.total is given; .inf adds no noise."""
     privacy: Totals = Totals()

@@ -161,22 +161,24 @@ def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> It
             raise ValueError("--until-decided: no experiment of this study has interim_analyses")
         yield words
         comparison, ordered = compare_methods(study), False
-        cells = [comparison.isel(setting=number) for number in range(comparison.sizes["setting"])]
+        settings = [
+            comparison.isel(setting=number) for number in range(comparison.sizes["setting"])
+        ]
         for name, experiment in study.experiments.items():
             further = experiment.ordered
-            for cell in cells:
-                if cell["experiment"] == name:
-                    further = merged(further, orders.order_seeds(experiment, cell))
+            for setting in settings:
+                if setting["experiment"] == name:
+                    further = merged(further, orders.order_seeds(experiment, setting))
             if further != experiment.ordered:
                 path = orders.record(name, further)
                 if read(overlays, changes=_changes(options)).experiments[name].ordered != further:
                     raise ValueError(
                         f"{name}: its file or an overlay states `ordered`, which wins over {path}; leave it out"
                     )
-                print(f"Further seeds for undecided rows: {path}")
+                print(f"Further seeds for undecided settings: {path}")
                 ordered = True
-        undecided = sum((cell["verdict"] == "undecided").any().item() for cell in cells)
-        print(f"{undecided} of {len(cells)} rows are undecided.", flush=True)
+        undecided = sum((setting["verdict"] == "undecided").any().item() for setting in settings)
+        print(f"{undecided} of {len(settings)} settings are undecided.", flush=True)
 
 
 def run_turns(
@@ -251,7 +253,9 @@ def compare_methods(study: Study) -> xr.Dataset:
         results_of_experiments.append(results)
     comparison = compare(results_of_experiments)
     if comparison is None:
-        raise ValueError("no two methods of this study are equally private: nothing can be decided")
+        raise ValueError(
+            "no two methods of this study are equally private: nothing can be compared"
+        )
     return comparison
 
 
