@@ -136,7 +136,7 @@ def test_what_is_found_survives_json():
         (
             "objp",
             {"agents": {"scheme": "stratified", "agents": 4}},
-            "Records are shared out by their labels",
+            "Records are partitioned by their labels",
         ),
     ],
 )

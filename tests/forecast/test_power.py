@@ -59,7 +59,7 @@ def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_study(tmp_path, small=SMALL)
     study = config.read()
-    with pytest.raises(ValueError, match=r"nothing is kept of small: run it first"):
+    with pytest.raises(ValueError, match=r"there are no reference results of small: run it first"):
         power.power(study, Stated(study, LIMITS))
 
 

@@ -845,7 +845,7 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     page = rendering.render([section], verdicts, CONFIGURATION, beside)
     assert '<th scope="col">Reference</th>' in page
     assert page.count("8.20 % (mean of 10) <small>undecided</small>") == 1
-    assert "are kept with the project (seeds: 10, rounds: 300)" in page
+    assert "has reference results of this experiment (seeds: 10, rounds: 300)" in page
     table = page[page.index('id="ryu2022_mnist-reference"') :]
     row = re.search(r'<tbody>\s*<tr><th scope="row">ObjP</th>(.*?)</tr>', table, re.DOTALL)
     assert "<td>ε = 0.1</td>" in row[1]

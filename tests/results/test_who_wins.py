@@ -175,7 +175,7 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
         "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at "
         "ε = 1, 2."
     )
-    row = content["groups"][0]["rows"][0]
+    row = content["groups"][0]["summaries"][0]
     assert (row.winner, row.runner_up) == ("ObjP", "ObjT")
     assert [own.verdict for own in row.added] == ["worse", "better", "undecided"]
     assert row.added[1].difference.centre == pytest.approx(-0.0799, abs=1e-4)
@@ -255,7 +255,7 @@ def test_the_answer_where_all_methods_lost_runs():
         .others_added(content["answer"])
         .startswith("OutP first, added later, is not compared on MNIST at ε = 1.")
     )
-    row = content["groups"][0]["rows"][0]
+    row = content["groups"][0]["summaries"][0]
     assert [own.difference for own in row.added] == [None] * 3
 
 
@@ -395,7 +395,7 @@ def test_two_names_of_one_run_are_one_rival():
     (beside,) = content["groups"][0]["control_tables"]
     assert [row.label for row in beside["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
     assert beside["control"] == "ObjP = ObjPM"
-    (row,) = content["groups"][0]["rows"]
+    (row,) = content["groups"][0]["summaries"]
     assert (row.lowest, row.runner_up) == ("ObjP = ObjPM", "ObjT")
     notes = words().notes(content["notes"], content["answer"])
     assert "ObjP = ObjPM: one method on MNIST at ε = 1, with the same" in notes
@@ -521,7 +521,7 @@ def test_one_method_that_is_left_beat_nobody():
         short(content)
         == "ObjP is the only one left on MNIST at ε = 1: all others have failed or diverged runs."
     )
-    ((row,),) = (group["rows"] for group in content["groups"])
+    ((row,),) = (group["summaries"] for group in content["groups"])
     assert (row.winner, row.group, row.only_method) == ("", [], "ObjP")
 
 

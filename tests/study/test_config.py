@@ -792,7 +792,7 @@ def test_attacks_may_be_at_some_budgets_alone(tmp_path):
         ({"tuning": {"trails": 9}}, "did you mean 'trials'"),
         (
             {"agents": {"scheme": "iid", "agents": 3, "shuffle": True, "train": 1000}},
-            "algorithms.0.tune: agents.train shares out rows of both parts",
+            "algorithms.0.tune: agents.train partitions rows of both parts",
         ),
         (method(tune={"params.rh": 1}), "params.rh: unknown parameter 'rh'; did you mean 'rho'"),
         (method(tune={"roundss": 1}), "did you mean 'rounds'"),

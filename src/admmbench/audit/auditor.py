@@ -245,7 +245,7 @@ def _reason_not_to_audit(spec: RunSpec) -> str:
     if spec.as_problem.sharing == "constrained":
         return "Audits are for problems over rows or columns."
     if spec.scheme.by_labels:
-        return "Records are shared out by their labels, so that another label moves other records."
+        return "Records are partitioned by their labels, so that another label moves other records."
     if spec.release is None:
         return f"{spec.algorithm} declares no noisy release, so that it claims nothing."
     if not spec.private:

@@ -1,4 +1,4 @@
-"""ADMM over distributed features: the frame of hu2019's methods.
+"""ADMM over distributed features: the base algorithm of hu2019's methods.
 
 `admm_sharing` sends predictions as they are, `dp_admm_sharing` perturbs them.
 """

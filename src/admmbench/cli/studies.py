@@ -164,8 +164,8 @@ def _plan(options: argparse.Namespace) -> None:
     -C, --config TEXT ...    keys of the configuration, KEY=VALUE, as for snakemake
     --cores N                default: all
     --measure                time rounds again
-    --power                  instead: which differences numbers of seeds show, and what deciding
-                             the study costs
+    --power                  instead: which differences numbers of seeds show, and what a
+                             conclusive study costs
     """
     from admmbench.forecast import plan, power
     from admmbench.forecast.timing import Speeds
@@ -225,7 +225,7 @@ def _gc(options: argparse.Namespace) -> None:
 
 @Command
 def _migrate(options: argparse.Namespace) -> int:
-    """After an upgrade, keep the results that today's code computes alike.
+    """After an upgrade, keep the results that today's code reproduces.
 
       admmbench migrate --dry-run
       admmbench migrate my_study laptop.yaml

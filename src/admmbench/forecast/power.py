@@ -123,7 +123,7 @@ def _results(study: Study) -> Iterator[xr.Dataset]:
         results = seal.read(path) if path.exists() else reference.load([name]).get(name)
         if results is None:
             raise ValueError(
-                f"{path} is not there, and nothing is kept of {name}: run it first, with a few seeds"
+                f"{path} is not there, and there are no reference results of {name}: run it first, with a few seeds"
             )
         yield with_decision(results, experiment)
 

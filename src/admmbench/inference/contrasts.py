@@ -298,7 +298,7 @@ def at_most(limit: float, refuted_above: float | None = None) -> Region:
     )
 
 
-def decide(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
+def joint_decision(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
     """Return the verdict on several contrasts together, of which all must hold, or with ``some``, one."""
     present = set(decisions)
     order = [Decision.CONTRADICTED, Decision.NOT_RUN, Decision.UNDECIDED, Decision.SUPPORTED]

@@ -73,7 +73,7 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
         return stored
     _log.warning(
         "%s: an earlier version wrote this file, with sentences where results hold keys now; they are read as keys. "
-        "`admmbench study` writes results of a study anew, and `admmbench keep` kept ones",
+        "`admmbench study` writes results of a study anew, and `admmbench keep` reference results",
         path,
     )
     return results

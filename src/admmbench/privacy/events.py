@@ -206,8 +206,8 @@ class Laplace(Cost):
     @classmethod
     def of_budget(cls, terms: Terms) -> Cost:
         """Scale by the bound in l1."""
-        spent = terms.contributions * terms.epsilon
-        return cls(spent, spent * terms.l2_over_l1, spent * terms.linf_over_l1)
+        epsilon = terms.contributions * terms.epsilon
+        return cls(epsilon, epsilon * terms.l2_over_l1, epsilon * terms.linf_over_l1)
 
     @property
     def stated(self) -> tuple[float, float]:
@@ -308,10 +308,10 @@ class Composition(tuple[tuple[Cost, float], ...]):
 
     __slots__ = ()
 
-    def __new__(cls, paid: Iterable[tuple[Cost, float]] = ()) -> Self:
+    def __new__(cls, pairs: Iterable[tuple[Cost, float]] = ()) -> Self:
         """Merge what composes into one."""
         counts: dict[Cost, float] = {}
-        for cost, count in itertools.starmap(Cost.merged, paid):
+        for cost, count in itertools.starmap(Cost.merged, pairs):
             counts[cost] = counts.get(cost, 0) + count
         found = [pair for pair in counts.items() if pair[1]]
         return super().__new__(cls, sorted(found, key=lambda pair: pair[0].packed()))

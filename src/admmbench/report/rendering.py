@@ -100,8 +100,8 @@ def render(
     comparison = compare(experiments)
     definitions = {section.name: section.experiment for section in sections}
     leading = leaders.content(experiments, definitions)
-    decided = look.of_results(experiments)
-    sections = [replace(section, looks={**decided, **section.looks}) for section in sections]
+    page_looks = look.of_results(experiments)
+    sections = [replace(section, looks={**page_looks, **section.looks}) for section in sections]
     looks = {section.name: section.looks for section in sections}
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),

@@ -266,7 +266,7 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     Rule(
         "held-out rows that nobody trains on",
         _first_training_on_all,
-        "algorithms.{1}.tune: agents.train shares out rows of both parts, also those that tuning holds out",
+        "algorithms.{1}.tune: agents.train partitions rows of both parts, also those that tuning holds out",
         "leave train out",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Migration: results of earlier code that today's code computes alike get today's fingerprints, and are not run again.
+"""Migration: results of earlier code that today's code reproduces get today's fingerprints, and are not run again.
 
 Fingerprints of code change whenever a module moves. `admmbench.watch.witnesses` chooses the results that are computed
 again to compare them.
@@ -58,7 +58,7 @@ def migrate(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
-    """Give today's fingerprints to the files of a study that today's code computes alike.
+    """Give today's fingerprints to the files of a study that today's code reproduces.
 
     Parameters
     ----------
