@@ -102,7 +102,8 @@ def replace(former: xr.Dataset, results: xr.Dataset) -> xr.Dataset:
     lacking = [point for point in former_points if point not in new_points]
     for label, epsilon in (point for point in lacking if point[0] in new_labels):
         raise ValueError(
-            f"results cannot replace the reference results of {label}: they lack ε = {epsilon:g}; run it at all its budgets"
+            f"results cannot replace the reference results of {label}: they lack ε = {epsilon:g}; run it at all its "
+            "budgets"
         )
     if not others:
         return results
