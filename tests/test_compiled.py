@@ -43,7 +43,7 @@ class Sloped:
 
     steep = 2.0
 
-    def slope(self, u, y):
+    def derivative(self, u, y):
         """Of a field."""
         return self.steep * u - y
 
@@ -51,7 +51,7 @@ class Sloped:
 @pytest.mark.parametrize(
     ("equation", "message"),
     [
-        (Sloped().slope, "takes self: write a function, and give it numbers"),
+        (Sloped().derivative, "takes self: write a function, and give it numbers"),
         (documented, "'documented' uses math_free: write it out, or take it as an argument"),
         (np.add, "has no source"),
         (lambda a: a * FACTOR, "is no function of its own: write it with def"),

@@ -136,8 +136,8 @@ def test_what_a_study_takes_is_the_same_on_all_pages():
 
 NEEDS = {
     "convex": "convex loss",
-    "bounded slope": "bounded slope",
-    "no `floor`": "unclipped slope",
+    "bounded derivative": "bounded derivative",
+    "no `floor`": "unclipped derivative",
     "one prediction": "one output",
 }
 

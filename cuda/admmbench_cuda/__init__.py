@@ -32,7 +32,7 @@ def unsuitable(spec: RunSpec) -> str:
     if not isinstance(method, Linearized):
         return "its agents do not update their models by a gradient and a step in closed form"
     # What extends the softmax has formulas of its own beside an equation that is not.
-    if not isinstance(problem, Rows) or not vars(type(problem.loss)).get("row_to_slopes"):
+    if not isinstance(problem, Rows) or not vars(type(problem.loss)).get("row_to_derivatives"):
         return "the loss is not softmax"
     if problem.penalty_name != "l2":
         return "the penalty is not l2"

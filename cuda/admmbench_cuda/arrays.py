@@ -150,14 +150,14 @@ class Products:
             columns = J, self._W, R
             self._multiply(self._turned, (R, self._N, J), at, columns, start, B)
 
-    def back(self, slopes: Array, gradients: Array) -> None:
-        """Set gradients, shape (..., W), to sums of records times their slopes, which are where predictions are.
+    def back(self, derivatives: Array, gradients: Array) -> None:
+        """Set gradients, shape (..., W), to sums of records times their derivatives, which are where predictions are.
 
         Only their first J numbers are set.
         """
         at = (
             self._at_records.data.ptr,
-            self._at_predictions.of(slopes),
+            self._at_predictions.of(derivatives),
             self._at_models.of(gradients),
         )
         for start, (B, R, J) in self._parts():

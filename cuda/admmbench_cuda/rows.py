@@ -178,7 +178,7 @@ class DeviceParts(RowParts):
         largest_there, largest_here = xp.zeros(bounds), zeros_here(bounds)
         known = self._owners, self._norms, largest_there
         places, K = self._products.places, self.whole.model_shape[0]
-        softmax.to_slopes(loss, self._u, places, self._targets, scales, *known, K)
+        softmax.to_derivatives(loss, self._u, places, self._targets, scales, *known, K)
         # On its way while the second product is computed.
         largest_there.get(out=largest_here, blocking=False)
         arrived = xp.cuda.Event()
@@ -204,7 +204,7 @@ class DeviceParts(RowParts):
         return xp.ascontiguousarray(z.astype(self._dtype, copy=False))
 
     def _back(self) -> Array:
-        """Sums of records times their slopes, shape (B, S, K, J)."""
+        """Sums of records times their derivatives, shape (B, S, K, J)."""
         if self._narrow_gradients is not None:
             self._products.back(self._u, self._narrow_gradients)
             return gather(self._narrow_gradients, self._position, self._dtype)

@@ -1,6 +1,6 @@
 """The softmax loss on a GPU: a thread has the K predictions of a record by a model.
 
-The equation of the slopes is that of the loss.
+The equation of the derivatives is that of the loss.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _THREADS = 64
 _SHARED = 48_000
 
 
-def to_slopes(
+def to_derivatives(
     loss: Loss,
     u: Array,
     places: Array,
@@ -30,7 +30,7 @@ def to_slopes(
     largest: Array,
     outputs: int,
 ) -> None:
-    """Turn predictions into slopes in place, and raise bounds to what a record contributes.
+    """Turn predictions into derivatives in place, and raise bounds to what a record contributes.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def to_slopes(
     places
         Where they are, shape (2, n): see `Products`.
     y
-        Classes, shape (n,); negative where there is no record, which has slopes and losses of 0.
+        Classes, shape (n,); negative where there is no record, which has derivatives and losses of 0.
     scale
-        Factors of the slopes, shape (n,).
+        Factors of the derivatives, shape (n,).
     owners
         Agent and first seed of each record, shape (2, n).
     norms
@@ -56,14 +56,14 @@ def to_slopes(
     arrays = map(view, (u, places, y, scale, owners, norms, largest))
     room = _THREADS * outputs * u.dtype.itemsize
     shared = room <= _SHARED
-    kernel = _to_slopes(loss.row_to_slopes, outputs, shared)
+    kernel = _to_derivatives(loss.row_to_derivatives, outputs, shared)
     kernel[_grid(u, y, outputs), _THREADS](*arrays, u.dtype.type(loss.floor))
 
 
 def evaluate(
     u: Array, places: Array, y: Array, losses: Array, mistakes: Array, outputs: int
 ) -> None:
-    """Set losses and mistakes, both of shape (n, S), from predictions, which are overwritten; see `to_slopes`."""
+    """Set losses and mistakes, both of shape (n, S), from predictions, which are overwritten; see `to_derivatives`."""
     arrays = map(view, (u, places, y, losses, mistakes))
     _evaluate[_grid(u, y, outputs), _THREADS](*arrays, outputs)
 
@@ -74,8 +74,8 @@ def _grid(u: Array, y: Array, outputs: int) -> tuple[int, int]:
 
 
 @cache
-def _to_slopes(row_to_slopes: Any, outputs: int, shared: bool) -> Any:
-    equation = cuda.jit(device=True)(row_to_slopes.py_func)
+def _to_derivatives(row_to_derivatives: Any, outputs: int, shared: bool) -> Any:
+    equation = cuda.jit(device=True)(row_to_derivatives.py_func)
 
     @cuda.jit
     def kernel(

@@ -1,4 +1,4 @@
-"""`combinations`: every unit, trust, relation and sampling with every method, as `admmbench account all` prints it."""
+"""`combinations`: every unit, threat model, relation and sampling by method, as `admmbench account all` prints them."""
 
 from sphinx.util.docutils import SphinxDirective
 

@@ -691,7 +691,7 @@ def edges() -> list[tuple[str, str, float, list[str]]]:
 
 def lost(study: str, epsilon: float) -> pd.Series:
     """Return what each method loses in points with a tuned value halved or doubled, at most; the least first."""
-    values = at(results(study)["lost_beside"], epsilon=epsilon).to_series().dropna()
+    values = at(results(study)["error_growth"], epsilon=epsilon).to_series().dropna()
     return 100 * values.sort_values(kind="stable")
 
 
@@ -709,7 +709,7 @@ def lost_by(study: str, label: str, epsilon: float) -> float:
 
 def worst_change(study: str, label: str, epsilon: float) -> tuple[str, str]:
     """Return the tuned value that matters most, and whether halving or doubling it does."""
-    found = tuned(study)[label][epsilon]["beside"]
+    found = tuned(study)[label][epsilon]["sensitivity"]
     worst = {(path, at): own[at] or -INF for path, own in found.items() for at in (0, 1)}
     path, place = max(worst, key=worst.__getitem__)
     return path, ("half", "twice")[place]
@@ -732,7 +732,7 @@ def searched(study: str) -> bool:
     in_use = tuned(study)
     return searches(study) == sorted(
         (label, epsilon) for label, own in in_use.items() for epsilon in own
-    ) and all("beside" in each for own in in_use.values() for each in own.values())
+    ) and all("sensitivity" in each for own in in_use.values() for each in own.values())
 
 
 def settings_in_use(study: str, label: str, epsilon: float) -> tuple[bool, float]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, dataclass_transform, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, dataclass_transform, get_args
 
 from pydantic import (
     AfterValidator,
@@ -211,6 +211,16 @@ def _slips(written: Any, parsed: Any, path: Keys = ()) -> Iterator[tuple[Keys, s
                 yield from _slips(written[key], parts[key], (*path, key))
 
 
+def in_present_keys(values: Mapping[str, Any], former_keys: Mapping[str, str]) -> dict[str, Any]:
+    """Return a mapping with present keys in place of former ones; ValueError if it has both names of a key."""
+    for former, present in former_keys.items():
+        if former in values and present in values:
+            raise ValueError(
+                f"{former}: {present}, its present name, is given too; remove {former}"
+            )
+    return {former_keys.get(key, key): value for key, value in values.items()}
+
+
 class Strict(BaseModel):
     """Immutable model that takes no key that is not declared and no value of another type."""
 
@@ -218,11 +228,17 @@ class Strict(BaseModel):
         extra="forbid", frozen=True, ser_json_inf_nan="strings", use_attribute_docstrings=True
     )
 
+    former_keys: ClassVar[Mapping[str, str]] = {}
+    """Present names of keys by their names in earlier versions, which files of these versions have."""
+
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, values: Any) -> Any:
         """Name the nearest key where pydantic would only refuse the wrong one."""
-        for key in values if isinstance(values, Mapping) else ():
+        if not isinstance(values, Mapping):
+            return values
+        values = in_present_keys(values, cls.former_keys)
+        for key in values:
             if key not in cls.model_fields:
                 raise ValueError(unknown("key", key, cls.model_fields))
         return values

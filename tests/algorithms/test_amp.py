@@ -204,7 +204,7 @@ def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype
 
 
 def entered(federation):
-    costs = {ledger.spending() for block in federation.blocks for ledger in block.noise.ledgers}
+    costs = {ledger.composition() for block in federation.blocks for ledger in block.noise.ledgers}
     (((stated, count),),) = costs
     assert (count, stated.delta) == (1, federation.privacy.delta)
     return stated.epsilon
@@ -403,7 +403,7 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
     [
         ({**LOGISTIC, "penalty": "l1"}, {}, "amp needs a penalty with a gradient"),
         ({"loss": "sigmoid"}, {}, "amp needs a convex loss"),
-        ({"loss": "squared_hinge"}, {}, "amp needs a loss whose slope is bounded"),
+        ({"loss": "squared_hinge"}, {}, "amp needs a loss whose derivative is bounded"),
         ({"loss": {"name": "logistic", "floor": 0.1}}, {}, "amp needs a loss without a floor"),
         (LOGISTIC, {"rounds": 3}, "rounds: amp does all in one round, got 3; set rounds: 1"),
         (LOGISTIC, {"variant": "reference"}, "variant: amp has no authors' code to follow"),

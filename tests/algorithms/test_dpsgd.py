@@ -142,7 +142,7 @@ def test_under_a_secure_sum_the_noise_that_is_drawn_is_what_the_ledgers_are_told
             X[first], y[first] = record, y[0]
             means.append(slopes(replace(data, X_train=X, y_train=y), w, **given)[0])
         moved.append(np.linalg.norm(means[0] - means[1]) if means else 0.0)
-    told = [math.sqrt(ledger.spending().gaussian) for ledger in ledgers]
+    told = [math.sqrt(ledger.composition().gaussian) for ledger in ledgers]
     assert len(told) == len(sizes)
     assert (np.array(moved) / std <= 1.03 * np.array(told)).all()
     assert max(moved) / std == pytest.approx(max(told), rel=0.03)

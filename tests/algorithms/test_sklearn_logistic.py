@@ -153,7 +153,7 @@ def test_the_model_of_other_parties_is_zero_and_the_intercept_is_last():
     ("given", "message"),
     [
         ({"params": {"parties": 4}}, r"params\.parties: 4, but there are 3 parties"),
-        ({"params": {"parties": 1}, "agents": 3}, r"params\.parties: rows are shared out"),
+        ({"params": {"parties": 1}, "agents": 3}, r"params\.parties: rows are partitioned"),
         ({"problem": "sigmoid"}, "sklearn_logistic needs the loss logistic or softmax"),
         ({"params": {"objective": "probelm"}}, r"params\.objective"),
         ({"params": {"max_iter": 0}}, r"params\.max_iter"),

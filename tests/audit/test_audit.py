@@ -16,7 +16,7 @@ from admmbench.audit import settings as audit_settings
 from admmbench.audit.attacks import lower_bound, trajectory_scores
 from admmbench.audit.findings import Audit
 from admmbench.audit.neighbours import make_neighbours, other_records, unshuffled
-from admmbench.audit.runs import RunData, run_pair, run_rounds
+from admmbench.audit.runs import RunData, record_rounds, run_pair
 from admmbench.audit.settings import AuditSettings
 from admmbench.base.exact import UnsolvedSubproblemError
 from admmbench.base.linearized import Linearized
@@ -136,7 +136,7 @@ def test_what_is_found_survives_json():
         (
             "objp",
             {"agents": {"scheme": "stratified", "agents": 4}},
-            "Records are shared out by their labels",
+            "Records are partitioned by their labels",
         ),
     ],
 )
@@ -326,7 +326,7 @@ def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
 
 def compare_with_passes(spec):
     plain, fused = (
-        run_rounds(spec, RunData(THREE), range(1, 5)),
+        record_rounds(spec, RunData(THREE), range(1, 5)),
         runs.run_without_engine(spec, THREE, 4),
     )
     assert plain.transcripts[0] or spec.release is None
@@ -335,8 +335,8 @@ def compare_with_passes(spec):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11, err_msg=part)
     ledgers = [b.noise.ledgers for b in plain.federation.blocks]
     others = [b.noise.ledgers for b in fused.federation.blocks]
-    assert [[a.spending() for a in b] for b in ledgers] == [
-        [a.spending() for a in b] for b in others
+    assert [[a.composition() for a in b] for b in ledgers] == [
+        [a.composition() for a in b] for b in others
     ]
 
 

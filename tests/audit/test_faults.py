@@ -211,11 +211,11 @@ def local_round(self, sub):
     ObjP.local_round(self, sub)
     sub.dual[:] += 1e-6 * self.gradient(sub).value
 """,
-            "Data leave without noise: dual of round 1 tells the worlds apart.",
+            "Data leave without noise: dual of round 1 tells the data sets apart.",
         ),
         (
             NOISELESS.format("sub.t < 3"),
-            "Data leave without noise: message 0 of round 3 tells the worlds apart.",
+            "Data leave without noise: message 0 of round 3 tells the data sets apart.",
         ),
         (
             NOISELESS.format("sub.parts._X[0].any()"),
@@ -223,7 +223,7 @@ def local_round(self, sub):
         ),
         (
             "def schedule(self, sub): return {'inverse_eta': np.linalg.norm(sub.parts._X, 2)}",
-            "Data leave without noise: message 0 of round 1 tells the worlds apart.",
+            "Data leave without noise: message 0 of round 1 tells the data sets apart.",
         ),
     ],
     ids=["a bit of the gradient", "a message", "as many as the data say", "singular values"],
@@ -401,7 +401,7 @@ def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
     return sent[:2].sum(axis=0), sent
 """,
             "coupling",
-            "Data leave without noise: message 0 of round 1 tells the worlds apart.",
+            "Data leave without noise: message 0 of round 1 tells the data sets apart.",
         ),
         (
             """
@@ -688,10 +688,10 @@ privacy_facts = PrivacyFacts(sums_only=True, record_alone="", evaluated=("norm",
 
 def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broken):
     found = failed(short_audit(broken("DPSGD", MEASURED)))["coupling"]
-    assert "measured norm of round 1 tells the worlds apart" in found
+    assert "measured norm of round 1 tells the data sets apart" in found
     assert short_audit(broken("DPSGD", EVALUATED + MEASURED)).passed
     found = failed(short_audit(broken("DPSGD", VIOLATED)))["coupling"]
-    assert "measured consensus_violation of round 1 tells the worlds apart" in found
+    assert "measured consensus_violation of round 1 tells the data sets apart" in found
 
 
 TAKEN = """
@@ -722,7 +722,7 @@ def test_what_is_measured_for_a_theorem_may_not_leave(broken, body, what):
     }
     path = broken("ObjP", TAKEN.format(body=body))
     found = failed(short_audit(path, TWO, **given))["coupling"]
-    assert f"Data leave without noise: {what} of round 1 tells the worlds apart" in found
+    assert f"Data leave without noise: {what} of round 1 tells the data sets apart" in found
 
 
 @pytest.mark.parametrize("number", ["math.nan", "-1.0"])
@@ -762,7 +762,7 @@ def test_rounds_are_chosen_from_the_whole_run_and_said():
     first, middle, last = found.chosen
     assert first == 1 < middle < 40 == last
     assert found.summary == (
-        f"5 checks hold. Attacked: 3 of 40 rounds (1, {middle}, 40). Compared between the worlds: 40 of 40 rounds."
+        f"5 checks hold. Attacked: 3 of 40 rounds (1, {middle}, 40). Compared between the data sets: 40 of 40 rounds."
     )
     others = {short_audit("dpsgd", rounds=40, seeds=[k]).chosen for k in range(3)}
     assert len(others) > 1

@@ -48,7 +48,7 @@ def test_bounds_are_near_those_of_jax_privacy(given, theirs):
     Ours are smaller where there is a delta, but not below those of half of the level.
     """
     canaries, guesses, right, delta, confidence = given
-    found, half = one_run.epsilon_lower(*given), (1 - confidence) / (2 if delta else 1)
+    found, half = one_run.epsilon_lower_by_guesses(*given), (1 - confidence) / (2 if delta else 1)
     assert found <= theirs
     if found:
         assert sum(one_run.chances(canaries, guesses, right, found + 3e-4, delta)) >= half
@@ -56,7 +56,10 @@ def test_bounds_are_near_those_of_jax_privacy(given, theirs):
 
 def refuted(canaries, guesses, right, epsilon, delta):
     """Share of attacks whose bound, with a confidence of 95 %, is above epsilon."""
-    bounds = [one_run.epsilon_lower(canaries, guesses, v, delta, 0.95) for v in range(guesses + 1)]
+    bounds = [
+        one_run.epsilon_lower_by_guesses(canaries, guesses, v, delta, 0.95)
+        for v in range(guesses + 1)
+    ]
     return (np.array(bounds)[right] > epsilon).mean()
 
 
@@ -88,10 +91,12 @@ def test_bounds_hold_where_the_scores_choose_the_number_of_guesses():
     coins, told = np.ones(m, bool), np.zeros(m)
     told[:k] = 1000
     guesses, right = one_run.guess(told, coins, delta, 0.95)
-    one = one_run.epsilon_lower(m, guesses, right, delta, 0.95) > epsilon
+    one = one_run.epsilon_lower_by_guesses(m, guesses, right, delta, 0.95) > epsilon
     guesses, _ = one_run.guess(np.full(m, 1000), coins, delta, 0.95)
     assert guesses == m
-    all_told = [v for v in range(m + 1) if one_run.epsilon_lower(m, m, v, delta, 0.95) > epsilon]
+    all_told = [
+        v for v in range(m + 1) if one_run.epsilon_lower_by_guesses(m, m, v, delta, 0.95) > epsilon
+    ]
     other = binom.sf(min(all_told) - 1, m, expit(epsilon))
     leaks = delta * m / k
     assert 0.02 < leaks * one + (1 - leaks) * other <= 0.05

@@ -7,7 +7,7 @@ import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.audit.auditor import probe
-from admmbench.audit.neighbours import Neighbours
+from admmbench.audit.neighbours import NeighbouringData
 from admmbench.audit.runs import RunData
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
@@ -38,7 +38,7 @@ def worlds():
     null[0], right[0] = 0, 1
     first = replace(DATA, X_train=X, y_train=y)
     moved = replace(first, y_train=right), replace(first, X_train=null)
-    return Neighbours("worst", 0, *(RunData(data) for data in (first, *moved)))
+    return NeighbouringData("worst", 0, *(RunData(data) for data in (first, *moved)))
 
 
 def settings(method):

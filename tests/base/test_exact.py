@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.audit.runs import Run, RunData, run_rounds
+from admmbench.audit.runs import Run, RunData, record_rounds
 from admmbench.base import exact
 from admmbench.contracts.made_up_data import make_regression
 from admmbench.engine.rounds import AlgorithmError
@@ -81,7 +81,7 @@ def largest_shift(name, record, rounds=4, **params):
                 "records": {"max_l2_norm": record},
             },
         )
-        runs.append(run_rounds(spec, RunData(spec.dataset), range(1, rounds + 1), *runs))
+        runs.append(record_rounds(spec, RunData(spec.dataset), range(1, rounds + 1), *runs))
     pairs = zip(*(run.transcripts[0] for run in runs), strict=True)
     return max(
         (np.abs(one.value - two.value)[..., 0, 0] / one.scale).max()

@@ -109,7 +109,7 @@ class ByHand(Consensus):
 
     def update(self, sub):
         """Solve (8) of ryu2022."""
-        slope = sub.parts.objective.slope(sub.z)
+        slope = sub.parts.objective.full_gradient(sub.z)
         return proximal_step(slope, sub.z, sub.w, sub.dual, sub.rho, sub.t**0.5)
 '''
 

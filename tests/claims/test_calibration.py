@@ -21,7 +21,7 @@ from admmbench.claims.evidence import Evidence
 from admmbench.claims.judge import regions_of
 from admmbench.claims.kinds import Piece
 from admmbench.claims.runs import Contrast, Quantity, Runs
-from admmbench.inference.contrasts import Decision, decide
+from admmbench.inference.contrasts import Decision, joint_decision
 from admmbench.inference.intervals import Difference, Estimate, normal_minimum
 from tests.made import build
 
@@ -146,7 +146,7 @@ def rates(given: dict[str, Any], means: dict[str, dict[float, float]]) -> dict[s
     }
     estimates = [simulated(contrast, values) for contrast in contrasts]
     found = Counter(
-        decide(map(judge, regions, study), some=piece.some)
+        joint_decision(map(judge, regions, study), some=piece.some)
         for study in zip(*estimates, strict=True)
     )
     return {name: found[outcome] / STUDIES for name, outcome in OUTCOMES.items()}
@@ -252,7 +252,9 @@ def test_verdicts_of_other_kinds_on_the_edge_are_wrong_in_5_percent_at_most(name
         runs = Runs(drawn, list(dict.fromkeys(piece.selections())), piece.metric, "final", factor)
         contrasts = list(piece.contrasts(runs))
         regions = regions_of(contrasts, len(contrasts), some=False)
-        found[decide(r.judge(c.estimate) for r, c in zip(regions, contrasts, strict=True))] += 1
+        found[
+            joint_decision(r.judge(c.estimate) for r, c in zip(regions, contrasts, strict=True))
+        ] += 1
     for outcome, level in limits.items():
         assert found[OUTCOMES[outcome]] / BY_RUNS <= allowed(level, BY_RUNS)
     assert found.total() == BY_RUNS

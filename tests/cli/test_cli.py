@@ -22,7 +22,7 @@ from admmbench.audit.findings import Audit
 from admmbench.base.outcomes import Outcome
 from admmbench.cli import JOBS, call, job, jobs, main
 from admmbench.cli.results import run_summary
-from admmbench.files import read_sealed
+from admmbench.files import read_checksummed
 from admmbench.files.installed import REFERENCE, find
 from admmbench.inference.contrasts import Decision
 from admmbench.report import contents
@@ -60,9 +60,9 @@ def test_how_a_run_ended_counts_its_seeds():
     assert "after 1 round test error in percent is " in run_summary(trace)
     assert "mean over 1 seed; composed" in run_summary(trace.isel(seed=[0]))
     trace["status"][0] = Outcome.DIVERGED
-    assert "mean over 1 seed; 1 of 2 seeds lost (diverged or timed out); " in run_summary(trace)
+    assert "mean over 1 seed; 1 of 2 seeds failed (diverged or timed out); " in run_summary(trace)
     trace["status"][:] = Outcome.DIVERGED
-    assert "test error in percent is unknown; 2 of 2 seeds lost" in run_summary(trace)
+    assert "test error in percent is unknown; 2 of 2 seeds failed" in run_summary(trace)
 
 
 def test_settings_may_stand_behind_options(capsys):
@@ -380,7 +380,7 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
         (["audit", *SMALL_RUN, "--audit", "{canaries: [best]}"], "audit.canaries.0"),
         (["audit", *SMALL_RUN, "--audit", "5"], "audit: Input should be a mapping of keys to v"),
         (["audit", *SMALL_RUN, "--audit", "{rounds: 1"], "--audit: '{rounds: 1' is no YAML"),
-        (["figures", "x", "--reference"], "x: no results of this experiment are kept"),
+        (["figures", "x", "--reference"], "x: there are no reference results of this experiment"),
         (["figures", "he2023_np_monks"], "he2023_np_monks: name what is drawn: --results and"),
         (["figures", "gone.nc"], "gone.nc: no such file"),
         (["figures", "x", "--results=a.nc", "--reference"], "--reference: leave it out"),
@@ -601,7 +601,7 @@ def test_an_audit_by_hand(tmp_path, capsys):
     assert "checks fail." in shown
     output = tmp_path / "audits" / "x.json"
     assert main(["audit", *ATTACKED, *attack, "--output", str(output)]) == 0
-    found = Audit.from_dict(read_sealed(output))
+    found = Audit.from_dict(read_checksummed(output))
     assert found.passed is False
     assert found == Audit.from_dict(json.loads(output.read_text()))
     assert found.rounds == 1

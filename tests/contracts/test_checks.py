@@ -167,7 +167,7 @@ METHODS = [
     (
         "attacks find nothing",
         UPDATE.format("z + 0.01 * sub.parts.gradient(z, mean_over=9).value"),
-        "Data leave without noise: message 0 of round 1 tells the worlds apart",
+        "Data leave without noise: message 0 of round 1 tells the data sets apart",
     ),
     (
         "divergence is recorded",

@@ -70,7 +70,7 @@ def test_a_loss_that_extends_the_softmax_has_formulas_of_its_own():
 
 
 def test_slopes_of_nan_are_nan_where_the_larger_of_two_numbers_is_not():
-    equation = Softmax.row_to_slopes.py_func
+    equation = Softmax.row_to_derivatives.py_func
     on_gpu = FunctionType(equation.__code__, {**equation.__globals__, "max": np.fmax})
     row = np.array([np.nan, 0, 0])
     assert np.isnan(on_gpu(row, 1.0, 1, 1.0, 0.0)).all()

@@ -158,7 +158,10 @@ def test_a_part_of_a_trial_that_is_seen_is_no_less_than_one(more, capsys):
             "no noise gives a total of 1 at delta 1e-06",
         ),
         (["gaussian", "--total", "1", "--trials", "1"], "trials: "),
-        (["gaussian", "--total", "1", "--covers", "every_trial"], "covers: says what a total to"),
+        (
+            ["gaussian", "--total", "1", "--covers", "every_trial"],
+            "covers: is the composition scope of a total",
+        ),
         (["gaussian", "--epsilon", "1"], "give the multiplier of a release, or a total"),
         (["laplace"], "give the epsilon of a release, or a total"),
         (["laplace", "--epsilon", "1", "--sampling", "0.1"], "sampling: its totals are known for"),

@@ -68,7 +68,7 @@ def test_methods_that_lost_runs_have_a_row_without_a_mark():
     assert found.rows["line"].tolist()[-1] == "ObjT"
     assert math.isnan(found.rows["difference"].iloc[-1])
     (panel,) = figure.axes
-    assert [text.get_text() for text in panel.texts] == ["lost runs"]
+    assert [text.get_text() for text in panel.texts] == ["failed or diverged"]
     everything = compared(diverged={(label, 0.5): 3 for label in ERRORS})
     assert differences.differences(everything) is None
 

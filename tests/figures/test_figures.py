@@ -616,10 +616,10 @@ def test_methods_with_fewer_seeds_than_others_are_named(results, figure):
     assert "Fewer seeds: ObjP, ε = 0.1 (4)." in texts(draw(left, figure()))
     assert "Fewer seeds" not in texts(draw(results, figure()))
     assert "Fewer seeds" not in texts(draw(left, figure(algorithms=["OutP"])))
-    left.attrs["looks"] = "[4, 10]"  # then fewer seeds are no exception
+    left.attrs["interim_analyses"] = "[4, 10]"  # then fewer seeds are no exception
     assert words().spread(tables.spread(left)) == "[20–80 percentile] over 4 to 10 seeds"
     shown = texts(draw(left, figure()))
-    assert "From 4 seeds on, more where a row was open (looks at 4 to 10)." in " ".join(
+    assert "4 seeds or more, where inconclusive (interim analyses at 4 to 10)." in " ".join(
         shown.split()
     )
 
@@ -816,7 +816,7 @@ def test_the_sensitivity_has_a_row_for_each_method_those_that_lose_most_first(fi
     lost = np.full((ds.sizes["algorithm"], ds.sizes["epsilon"]), np.nan)
     first, second = map(str, ds["algorithm"].values[:2])
     lost[0, :2], lost[1, :2] = [0.01, 0.02], [-0.01, 0.05]
-    ds = ds.assign_coords(lost_beside=(("algorithm", "epsilon"), lost))
+    ds = ds.assign_coords(error_growth=(("algorithm", "epsilon"), lost))
     (panel,) = panels(draw(ds, figure(kind="sensitivity")))
     assert [tick.get_text() for tick in panel.get_yticklabels()] == [second, first]
     marks = {line.get_label(): line.get_xdata() for line in panel.lines[1:]}
@@ -824,7 +824,7 @@ def test_the_sensitivity_has_a_row_for_each_method_those_that_lose_most_first(fi
     np.testing.assert_allclose(marks[budgets[0]], [-1, 1])
     np.testing.assert_allclose(marks[budgets[1]], [5, 2])
     lost[0, 0] = np.inf
-    ds = ds.assign_coords(lost_beside=(("algorithm", "epsilon"), lost))
+    ds = ds.assign_coords(error_growth=(("algorithm", "epsilon"), lost))
     (panel,) = panels(draw(ds, figure(kind="sensitivity")))
     (edge,) = (line for line in panel.lines if line.get_marker() == ">" and len(line.get_xdata()))
     assert [*edge.get_xdata()] == [1]

@@ -11,10 +11,10 @@ from admmbench.files import (
     BINARY,
     MARKUP,
     PDF,
+    checksummed_json,
     is_whole,
-    read_sealed,
+    read_checksummed,
     replacing,
-    sealed_json,
     with_checksum,
     write,
 )
@@ -86,13 +86,13 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
 CONTENT = {"ε": [1, 0.1, math.inf, None], "deep": {"b": True, "a": "x"}}
 
 
-def test_what_is_sealed_comes_back_in_any_style(tmp_path):
+def test_what_is_checksummed_comes_back_in_any_style(tmp_path):
     path = tmp_path / "x.json"
     for style in ({}, {"indent": 2, "sort_keys": True, "ensure_ascii": False}):
-        write(path, sealed_json(CONTENT, **style))
-        assert read_sealed(path) == CONTENT
-    write(path, sealed_json({}))
-    assert read_sealed(path) == {}
+        write(path, checksummed_json(CONTENT, **style))
+        assert read_checksummed(path) == CONTENT
+    write(path, checksummed_json({}))
+    assert read_checksummed(path) == {}
 
 
 @pytest.mark.parametrize(
@@ -113,17 +113,17 @@ def test_what_is_sealed_comes_back_in_any_style(tmp_path):
 )
 def test_what_was_altered_is_refused_with_its_name_and_the_fix(tmp_path, damage):
     path = tmp_path / "x.json"
-    if (text := damage(sealed_json(CONTENT))) is not None:
+    if (text := damage(checksummed_json(CONTENT))) is not None:
         path.write_text(text)
     with pytest.raises(ValueError, match=r"x.json: .*; the command that made it, .* again$"):
-        read_sealed(path)
+        read_checksummed(path)
 
 
 SEALED = {
     "a page": with_checksum(b"<html></html>", MARKUP),
     "a PDF": with_checksum(b"%PDF %%EOF\n", PDF),
     "a result": with_checksum(bytes(range(256)), BINARY),
-    "a mapping": sealed_json(CONTENT, indent=1).encode(),
+    "a mapping": checksummed_json(CONTENT, indent=1).encode(),
 }
 
 

@@ -82,7 +82,7 @@ def test_sentences_of_results_are_read_as_keys_with_one_warning(tmp_path, caplog
     (record,) = caplog.records
     assert "results.nc: an earlier version wrote this file" in record.message
     assert "`admmbench study` writes results of a study anew" in record.message
-    assert former.in_keys(results, tmp_path) is results
+    assert former.in_keys(results, tmp_path).identical(results)
 
 
 def test_methods_of_two_versions_are_rivals_and_warned_of(tmp_path):
@@ -123,3 +123,14 @@ def test_no_kept_file_has_sentences():
             assert {*kept["unit"].asstr()} <= {"none", "record", "agent", "column"}
             assert "neighbours" not in kept
     assert len(files) > 50
+
+
+def test_former_names_of_attributes_and_coordinates_are_read_by_those_of_today(tmp_path, caplog):
+    growth = (("algorithm", "epsilon"), [[0.1]])
+    stored = xr.Dataset(coords={"lost_beside": growth}, attrs={"looks": "[1, 2]", "title": "x"})
+    path = tmp_path / "results.nc"
+    netcdf.write(stored, path)
+    results = netcdf.read(path)
+    assert results.attrs == {"interim_analyses": "[1, 2]", "title": "x"}
+    assert results["error_growth"].dims == ("algorithm", "epsilon")
+    assert not caplog.records

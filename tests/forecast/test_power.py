@@ -59,7 +59,7 @@ def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_study(tmp_path, small=SMALL)
     study = config.read()
-    with pytest.raises(ValueError, match=r"nothing is kept of small: run it first"):
+    with pytest.raises(ValueError, match=r"there are no reference results of small: run it first"):
         power.power(study, Stated(study, LIMITS))
 
 
@@ -88,7 +88,7 @@ def test_a_row_without_two_methods_that_are_left_is_not_decided(lost, said, tmp_
     column = next(
         each
         for each in power.power(own, Stated(own, LIMITS)).columns
-        if each.header == "decided by"
+        if each.header == "conclusive by"
     )
     assert next(iter(column.cells)) == said
 
@@ -103,7 +103,7 @@ def test_the_page_says_what_seeds_of_mnist_show():
     shown = [f"{100 * power.difference_shown(cell, n):.1f}" for n in (10, 40)]
     said = (
         f"Ten seeds of MNIST at $\\varepsilon = 8$ show a difference of {shown[0]} points, 40 show {shown[1]}, and "
-        f"some {about(float(cell['seeds']))} seeds would decide the row."
+        f"some {about(float(cell['seeds']))} seeds would be conclusive."
     )
     assert said in " ".join((ROOT / "docs/sure.md").read_text("utf-8").split())
 

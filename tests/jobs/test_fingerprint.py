@@ -184,13 +184,13 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     before = fingerprints(package, tuple(RUNS))
     losses = package / "problems/losses"
 
-    edit(losses / "softmax.py", "row[y] = slope", "row[y] = 2 * slope")
+    edit(losses / "softmax.py", "row[y] = derivative", "row[y] = 2 * derivative")
     after = fingerprints(package, tuple(RUNS))
     assert differ(before, after) == {"objp", "objt", "outp"}
 
     # Of the other losses, and of what only columns need, nothing counts.
     edit(losses / "huber.py", "quadratic / 2", "quadratic / 3")
-    edit(losses / "sigmoid.py", "slope_bound", "bound_of_slopes")
+    edit(losses / "sigmoid.py", "derivative_bound", "bound_of_derivatives")
     edit(package / "base/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
     assert changed(package, after) == {"huber"}
 

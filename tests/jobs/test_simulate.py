@@ -249,7 +249,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Mine(BinaryLoss):
-    slope_bound = 1.0
+    derivative_bound = 1.0
     curvature_bound = 0.25
 
     scale: float = 1.0
@@ -257,7 +257,7 @@ class Mine(BinaryLoss):
     def value(self, u, y):
         return self.scale * np.logaddexp(0, -y * u)
 
-    def slope(self, u, y):
+    def derivative(self, u, y):
         return self.scale * -y / (1 + np.exp(y * u))
 
     def curvature(self, u, y):

@@ -20,11 +20,11 @@ from admmbench.engine.context import Context
 from admmbench.jobs import job
 from admmbench.privacy import (
     ACCOUNTANTS,
+    Composition,
     Gaussian,
     Laplace,
     Pure,
     Replaced,
-    Spending,
     accountant,
     calibrate,
     composition,
@@ -74,8 +74,8 @@ def zcdp():
         "ε by zCDP",
         comment="zero-concentrated differential privacy",
     )
-    def compose(spending, delta):
-        rho = sum(count * zcdp_of(cost) for cost, count in spending)
+    def compose(composition, delta):
+        rho = sum(count * zcdp_of(cost) for cost, count in composition)
         return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
     yield ACCOUNTANTS["zcdp"]
@@ -113,7 +113,7 @@ def test_what_is_composed_by_a_new_accountant_reaches_trace_results_and_report(z
 
 
 def test_only_the_chosen_accountants_compose(monkeypatch, tmp_path):
-    def fail(spending, delta):
+    def fail(composition, delta):
         raise AssertionError("was not asked for")
 
     other = replace(ACCOUNTANTS["huang2019"], compose=fail)
@@ -199,10 +199,12 @@ def spread_out(l1, entries):
     ],
 )
 def test_neither_accountant_has_always_the_smaller_total(cost, count, delta, by):
-    spending = Spending([(cost, count)])
+    composition = Composition([(cost, count)])
     for name, printed in by.items():
-        assert ACCOUNTANTS[name].epsilon(spending, delta) == pytest.approx(printed, rel=1e-3)
-    assert total(spending, delta) == min(ACCOUNTANTS[name].epsilon(spending, delta) for name in by)
+        assert ACCOUNTANTS[name].epsilon(composition, delta) == pytest.approx(printed, rel=1e-3)
+    assert total(composition, delta) == min(
+        ACCOUNTANTS[name].epsilon(composition, delta) for name in by
+    )
 
 
 releases = st.tuples(
@@ -212,8 +214,8 @@ releases = st.tuples(
 )
 
 
-def spending_of(releases, noise=1.0):
-    """Spending of releases, with so many times the noise."""
+def composition_of(releases, noise=1.0):
+    """Composition of releases, with so many times the noise."""
     costs = {
         "laplace": lambda shift: Laplace(shift, shift, shift),
         "entries": lambda shift: spread_out(shift, 4),
@@ -221,7 +223,7 @@ def spending_of(releases, noise=1.0):
         "gaussian": lambda shift: Gaussian(2 / shift),
         "sampled": lambda shift: Gaussian(2 / shift, 0.2),
     }
-    return Spending([(costs[kind](size / noise), count) for kind, size, count in releases])
+    return Composition([(costs[kind](size / noise), count) for kind, size, count in releases])
 
 
 def least_epsilon(releases, delta):
@@ -248,11 +250,11 @@ def least_epsilon(releases, delta):
 @settings(max_examples=15, deadline=None)
 @given(st.lists(releases, min_size=1, max_size=3), st.floats(-8, -3).map(lambda x: 10**x))
 def test_the_total_is_between_the_truth_and_all_that_accountants_prove(spent, delta):
-    spending = spending_of(spent)
-    found = total(spending, delta)
+    composition = composition_of(spent)
+    found = total(composition, delta)
     assert least_epsilon(spent, delta) <= found * (1 + 1e-6) + 1e-9
     for name in ("rdp", "pld"):
-        assert found <= ACCOUNTANTS[name].epsilon(spending, delta) * (1 + 1e-3)
+        assert found <= ACCOUNTANTS[name].epsilon(composition, delta) * (1 + 1e-3)
 
 
 @settings(max_examples=25, deadline=None)
@@ -260,7 +262,7 @@ def test_the_total_is_between_the_truth_and_all_that_accountants_prove(spent, de
 def test_the_total_falls_as_noise_grows(spent, delta):
     """So that there is one noise for a total, and a search finds it."""
     noise = [1, 1.002, 1.005, 1.02, 1.1, 1.5, 4, 20]
-    found = [total(spending_of(spent, each), delta) for each in noise]
+    found = [total(composition_of(spent, each), delta) for each in noise]
     assert found == sorted(found, reverse=True)
     assert found[0] > found[-1]
 
@@ -318,7 +320,7 @@ def test_a_trace_has_the_least_total_where_there_is_a_guarantee(monkeypatch):
     assert (trace.epsilon_total == least).all()
     assert (trace.epsilon_total[1:] < 0.95 * trace.epsilon_composed[1:]).all()
 
-    def fail(spending, delta):
+    def fail(composition, delta):
         raise AssertionError("computed")
 
     monkeypatch.setattr(composition, "total_epsilon", fail)

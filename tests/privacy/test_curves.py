@@ -18,7 +18,7 @@ EPSILONS = [0.0, 0.1, 0.5, 1.0, 2.0]
 
 
 def of(cost, count=1):
-    return curve(ledger_of((cost, count)).spending())
+    return curve(ledger_of((cost, count)).composition())
 
 
 def test_normal_noise_has_the_normal_curve():
@@ -99,7 +99,7 @@ def test_composed_lines_are_never_below_what_runs_show():
 def test_what_is_not_known_is_everything():
     assert (of(Gaussian(0.0)).power(ALARMS) == 1).all()
     assert of(Gaussian(0.0)).advantage == 1
-    nothing = curve(Ledger().spending())
+    nothing = curve(Ledger().composition())
     np.testing.assert_allclose(nothing.power(ALARMS), ALARMS)
     assert nothing.advantage == 0
     failing = of(Approximate(0.5, 1e-3), 2)
@@ -122,7 +122,7 @@ def test_the_curve_of_noise_without_divergences_has_numbers():
 def test_epsilon_and_delta_are_each_others_inverse():
     ledger = ledger_of((Gaussian(3.0, 0.2), 40))
     epsilon = ledger.epsilon(1e-5, "pld")
-    assert curve(ledger.spending()).delta(epsilon) == pytest.approx(1e-5, rel=0.02)
+    assert curve(ledger.composition()).delta(epsilon) == pytest.approx(1e-5, rel=0.02)
     assert dp.get_epsilon_gaussian(2.0, 1e-5) == pytest.approx(
         next(e for e in np.linspace(0, 5, 50_001) if of(Gaussian(2.0)).delta(e) <= 1e-5), rel=1e-3
     )

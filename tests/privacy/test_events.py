@@ -19,6 +19,7 @@ from admmbench.plugins import load_file
 from admmbench.privacy import (
     ORDERS,
     Approximate,
+    Composition,
     Cost,
     Gaussian,
     Laplace,
@@ -26,7 +27,6 @@ from admmbench.privacy import (
     Pure,
     Release,
     Replaced,
-    Spending,
     calibrate,
     events,
 )
@@ -141,7 +141,7 @@ def test_a_kind_from_outside_composes_by_each_accountant(silent, epsilon, count)
     assert math.isnan(ledger.epsilon(1e-5, "huang2019"))
     ledger.add(Gaussian(20.0), 5)
     assert total < ledger.epsilon(1e-5, "pld") <= ledger.epsilon(1e-5)
-    assert not Spending([(silent(-1.0), 1)]).sound
+    assert not Composition([(silent(-1.0), 1)]).sound
 
 
 def test_a_kind_from_outside_has_noise_for_a_total(silent):
@@ -150,7 +150,7 @@ def test_a_kind_from_outside_has_noise_for_a_total(silent):
     def spend(epsilon):
         return ledger_of((release.cost(Privacy(epsilon, 1e-5)), 30))
 
-    assert spend(0.3).spending() == ((silent(0.3), 30),)
+    assert spend(0.3).composition() == ((silent(0.3), 30),)
     epsilon = calibrate(spend, 2.0, 1e-5)
     assert epsilon > 0.1
     assert 0.99 * 2 <= spend(epsilon).epsilon(1e-5) <= 2
@@ -160,7 +160,7 @@ def test_a_kind_from_outside_comes_back_from_a_checkpoint(silent):
     one = ledger_of((silent(0.25), 7), (Gaussian(3.0), 2))
     other = ledger_of()
     other.restore(json.loads(json.dumps(one.variables())))
-    assert other.spending() == one.spending()
+    assert other.composition() == one.composition()
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_what_a_subclass_loses_is_composed(plug_in):
             return 2 * super().renyi()
 
     cost = Twice(0.3, 0.3, 0.3)
-    accountant = renyi_accountant(Spending([(cost, 1)]).event)
+    accountant = renyi_accountant(Composition([(cost, 1)]).event)
     np.testing.assert_array_equal(accountant.rdp, 2 * Laplace(0.3, 0.3, 0.3).renyi())
 
 
@@ -229,14 +229,14 @@ class Promises:
         other = ledger_of()
         for _ in range(3):
             other.add(self.cost())
-        assert len(other.spending()) == 1
+        assert len(other.composition()) == 1
         assert one.epsilon(0.4) == pytest.approx(other.epsilon(0.4), rel=1e-12)
 
     def test_it_is_sound_and_without_its_numbers_is_not(self):
         cost = self.cost()
         assert cost.sound
         for name in vars(cost):
-            assert not Spending([(replace(cost, **{name: math.nan}), 1)]).sound
+            assert not Composition([(replace(cost, **{name: math.nan}), 1)]).sound
 
     @pytest.mark.parametrize("accountant", ["rdp", None])
     def test_one_costs_no_more_than_it_states(self, accountant):
@@ -246,16 +246,16 @@ class Promises:
 
     def test_its_event_composes(self):
         """By our accountant; by those of dp-accounting to the same total if the event is one of theirs."""
-        cost, spending = self.cost(), Spending([(self.cost(), 7)])
-        accountant = renyi_accountant(spending.event)
+        cost, composition = self.cost(), Composition([(self.cost(), 7)])
+        accountant = renyi_accountant(composition.event)
         if cost.renyi() is None:
             assert accountant is None
             return
         assert accountant.rdp == pytest.approx(7 * cost.renyi(), rel=1e-9)
         theirs = PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL)
-        assert theirs.supports(spending.event) == isinstance(cost.event, dp.DpEvent)
-        if theirs.supports(spending.event):
-            expected = theirs.compose(spending.event).get_epsilon(1e-5)
+        assert theirs.supports(composition.event) == isinstance(cost.event, dp.DpEvent)
+        if theirs.supports(composition.event):
+            expected = theirs.compose(composition.event).get_epsilon(1e-5)
             assert ledger_of((cost, 7)).epsilon(1e-5, "pld") == pytest.approx(expected, rel=1e-3)
 
     @pytest.mark.parametrize("absent", [False, True])
@@ -346,7 +346,7 @@ def test_what_plug_ins_called_releases_says_what_to_write():
     assert old(sampled=(((3.0, 0.1), 1),)) == Gaussian(3.0, 0.1)
     assert old(approximate=((Approximate(0.5, 1e-7), 1),)) == Approximate(0.5, 1e-7)
     assert old() is None
-    assert not Spending([(old(gaussian=-1.0), 1)]).sound
+    assert not Composition([(old(gaussian=-1.0), 1)]).sound
     with pytest.raises(ValueError, match="a release has one cost"):
         old(pure=((0.1, 2),))
     with pytest.raises(AttributeError, match="has no attribute 'Relases'"):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from admmbench.audit.runs import RunData, run_rounds
+from admmbench.audit.runs import RunData, record_rounds
 from admmbench.base import exact
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.engine.rounds import AlgorithmError
@@ -98,8 +98,8 @@ def test_no_record_moves_a_release_further_than_the_ledger_says(
             for data in neighbours(rng, loss, relation, domain)
         )
         try:
-            run = run_rounds(first, RunData(first.dataset), [1, 2])
-            again = run_rounds(second, RunData(second.dataset), [1, 2], run)
+            run = record_rounds(first, RunData(first.dataset), [1, 2])
+            again = record_rounds(second, RunData(second.dataset), [1, 2], run)
         except (
             AlgorithmError
         ):  # of a subproblem that is not solved, or too near its rounding errors

@@ -17,6 +17,7 @@ from scipy import integrate, optimize, stats
 from admmbench.privacy import (
     ORDERS,
     Approximate,
+    Composition,
     Gaussian,
     Laplace,
     Ledger,
@@ -24,7 +25,6 @@ from admmbench.privacy import (
     Pure,
     Release,
     Replaced,
-    Spending,
     composition,
     distributions,
     epsilon_total,
@@ -182,7 +182,7 @@ def test_memory_does_not_grow_with_rounds():
     for t in range(1, 1000):
         ledger.add(Gaussian(1 + t))
         ledger.add(number(0.5))
-    counts = dict(ledger.spending())
+    counts = dict(ledger.composition())
     assert counts.pop(number(0.5)) == 999
     assert list(counts) == [Gaussian(1.0)]
     assert counts[Gaussian(1.0)] == pytest.approx(sum((1 + t) ** -2 for t in range(1, 1000)))
@@ -281,7 +281,7 @@ def test_samples_have_the_renyi_total_of_dp_accounting_where_distributions_find_
     """A delta may be too small for them."""
     ledger, accountant = sampled((multiplier, q, count)), RdpAccountant()
     accountant.compose(event((multiplier, q, count)))
-    assert distributions.total_epsilon(ledger.spending(), delta) == math.inf
+    assert distributions.total_epsilon(ledger.composition(), delta) == math.inf
     found, theirs = ledger.epsilon(delta), accountant.get_epsilon(delta)  # by other orders
     assert 0.97 * theirs < found < 1.001 * theirs
 
@@ -349,7 +349,9 @@ def test_samples_of_nearly_all_records_cost_what_all_do(multiplier, count, delta
     """Which is known exactly."""
     ledger = ledger_of((Gaussian(multiplier), count))
     exact = ledger.epsilon(delta)
-    found = distributions.total_epsilon(sampled((multiplier, 1 - 1e-12, count)).spending(), delta)
+    found = distributions.total_epsilon(
+        sampled((multiplier, 1 - 1e-12, count)).composition(), delta
+    )
     assert exact <= found <= 1.002 * exact
 
 
@@ -358,7 +360,7 @@ def test_samples_of_nearly_all_records_cost_what_all_do(multiplier, count, delta
 )
 def test_losses_may_be_too_large_for_their_exponentials(cost):
     """One release at the total has a divergence of at most delta, and at a little less it has a larger one."""
-    found = distributions.total_epsilon(Spending([(cost, 1)]), 1e-6)
+    found = distributions.total_epsilon(Composition([(cost, 1)]), 1e-6)
     at, below = cost.hockey_stick(np.array([found, 0.99 * found]), absent=False)
     assert at <= 1e-6 < below
 
@@ -368,13 +370,13 @@ def test_losses_may_be_too_large_for_their_exponentials(cost):
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_pure_releases_with_large_losses_cost_what_they_state(epsilon, count, delta):
     """Randomised response without noise, but for a chance of delta."""
-    found = distributions.total_epsilon(Spending([(Pure(epsilon), count)]), delta)
+    found = distributions.total_epsilon(Composition([(Pure(epsilon), count)]), delta)
     assert count * epsilon + 1.001 * math.log1p(-delta) <= found <= count * epsilon
 
 
 def test_losses_whose_sum_no_grid_has_give_no_distribution():
-    spending = Spending([(Gaussian(1.0, 0.5), 10**12)])
-    assert distributions.total_epsilon(spending, 1e-3) == math.inf
+    composition = Composition([(Gaussian(1.0, 0.5), 10**12)])
+    assert distributions.total_epsilon(composition, 1e-3) == math.inf
 
 
 def test_a_delta_may_be_next_to_nothing():
@@ -385,7 +387,7 @@ def test_a_delta_may_be_next_to_nothing():
 def test_a_part_of_a_release_is_no_less_than_one(cost):
     """Nothing is left out where releases are counted."""
     more, one, two = (
-        distributions.total_epsilon(Spending([(cost, count)]), 1e-6) for count in (1.1, 1, 2)
+        distributions.total_epsilon(Composition([(cost, count)]), 1e-6) for count in (1.1, 1, 2)
     )
     assert one < more == two
 
@@ -397,7 +399,7 @@ def test_the_printed_number_of_abadi2016():
 
 def test_a_sample_of_all_records_is_a_plain_release():
     ledger = ledger_of((Gaussian(3.0), 7))
-    assert not ledger.spending().sampled
+    assert not ledger.composition().sampled
     assert sampled((3.0, 1.0, 7)).variables() == ledger.variables()
 
 
@@ -523,12 +525,12 @@ def test_approximate_releases_cost_at_least_what_dp_accounting_finds(releases, m
 def test_an_accountant_that_says_nothing_of_approximate_releases_is_not_asked(monkeypatch):
     """What it does not know of, it would leave out."""
     monkeypatch.setattr(composition, "ACCOUNTANTS", {})
-    composition.accountant("mine", "epsilon_mine", "", "")(lambda spending, delta: 1.0)
+    composition.accountant("mine", "epsilon_mine", "", "")(lambda composition, delta: 1.0)
     (mine,) = composition.ACCOUNTANTS.values()
     ledger = ledger_of(Pure(0.1))
-    assert mine.epsilon(ledger.spending(), 1e-5) == 1
+    assert mine.epsilon(ledger.composition(), 1e-5) == 1
     ledger.add(Approximate(0.1, 1e-6))
-    assert math.isnan(mine.epsilon(ledger.spending(), 1e-5))
+    assert math.isnan(mine.epsilon(ledger.composition(), 1e-5))
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -1.0, math.inf], ids=str)

@@ -68,7 +68,7 @@ def test_parts_of_a_secure_sum_add_up_to_one_release_on_one_grid():
     assert steps.min() > 1000
     multiplier = gaussian_multiplier(0.5, 1e-5)
     assert (messages - values).sum(0).std() == pytest.approx(3 * multiplier, rel=0.01)
-    assert noise.ledgers[0].spending().gaussian == pytest.approx(multiplier**-2)
+    assert noise.ledgers[0].composition().gaussian == pytest.approx(multiplier**-2)
     expected = 3 * multiplier / math.sqrt(3) * math.sqrt(2 / math.pi) / np.array([0.1, 0.3, 0.6])
     found = noise.magnitude()
     np.testing.assert_allclose(found[held[:, 0] > 0].mean(axis=1), expected, rtol=0.02)
@@ -145,7 +145,7 @@ def test_own_standard_deviation_is_recorded_as_it_is():
     xi = drawn(noise.gaussian(Sensitivity(l2=2 * ONES), std=0.5 * ONES))
     assert xi.std() == pytest.approx(0.5, rel=0.05)
     _, bound = on_grid(2.0, math.sqrt(2000))
-    assert noise.ledgers[0].spending() == ((Gaussian(1.0), pytest.approx((bound / 0.5) ** 2)),)
+    assert noise.ledgers[0].composition() == ((Gaussian(1.0), pytest.approx((bound / 0.5) ** 2)),)
 
 
 def test_the_smallest_multiplier_of_the_seeds_is_recorded():
@@ -153,7 +153,7 @@ def test_the_smallest_multiplier_of_the_seeds_is_recorded():
     noise = source(Privacy(1.0))
     drawn(noise.gaussian(Sensitivity(l2=2 * ONES), std=np.array([[0.5, 3.0]])))
     _, bound = on_grid(2.0, math.sqrt(2000))
-    assert noise.ledgers[0].spending().gaussian == pytest.approx((bound / 0.5) ** 2)
+    assert noise.ledgers[0].composition().gaussian == pytest.approx((bound / 0.5) ** 2)
 
 
 def test_what_no_record_moves_has_no_sensitivity_on_any_grid():
@@ -319,5 +319,5 @@ def test_spherical_noise_is_recorded_as_pure():
     noise = source(Privacy(0.5))
     xi = noise.spherical(3 * ONES)
     assert np.linalg.norm(xi[0, 0]) == pytest.approx(3 * 2000, rel=0.2)
-    assert noise.ledgers[0].spending() == ((Pure(0.5), 1),)
+    assert noise.ledgers[0].composition() == ((Pure(0.5), 1),)
     assert source(Privacy()).spherical(ONES) == 0

@@ -181,7 +181,7 @@ def test_the_curve_is_that_of_mixtures_on_both_sides():
     hits, alarms = (np.cumsum(p[::-1])[::-1] * (x[1] - x[0]) for p in (one, other))
     rates = np.array([0.01, 0.1, 0.5])
     exact = np.interp(rates, alarms[::-1], hits[::-1])
-    found = curve(ledger(Replaced(m / 2, q)).spending()).power(rates)
+    found = curve(ledger(Replaced(m / 2, q)).composition()).power(rates)
     assert found == pytest.approx(exact, rel=1e-3)
     assert (found > exact - 1e-9).all()
 

@@ -10,14 +10,14 @@ from scipy import optimize
 from admmbench import load_dataset, simulate
 from admmbench.engine.rounds import bind
 from admmbench.privacy import ORDERS, Approximate, Gaussian, Laplace, Pure
-from admmbench.privacy.selection import SHAPES, covering, selected
+from admmbench.privacy.selection import SHAPES, epsilon_in_scope, selected
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
 from tests.privacy.ledgers import ledger_of
 
 
 def spent(*pairs):
-    return ledger_of(*pairs).spending()
+    return ledger_of(*pairs).composition()
 
 
 def parameter(shape, trials):
@@ -80,10 +80,10 @@ def test_every_trial_has_the_least_total_and_the_best_that_of_its_theorem():
     ledger = ledger_of((Laplace(0.1, 0.01, 0.001), 30))
     every = ledger_of((Laplace(0.1, 0.01, 0.001), 25 * 30))
     for covers, of in (("run", ledger), ("every_trial", every)):
-        found = covering(ledger, 1e-5, covers, 24)
+        found = epsilon_in_scope(ledger, 1e-5, covers, 24)
         assert found == of.epsilon(1e-5, "pld") < 0.95 * of.epsilon(1e-5, "rdp")
-    best = selected(ledger.spending(), 1e-5, 24, "logarithmic", runs_after=1)
-    assert covering(ledger, 1e-5, "best_trial", 24) == best > ledger.epsilon(1e-5, "rdp")
+    best = selected(ledger.composition(), 1e-5, 24, "logarithmic", runs_after=1)
+    assert epsilon_in_scope(ledger, 1e-5, "best_trial", 24) == best > ledger.epsilon(1e-5, "rdp")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_total_may_cover_the_search_for_settings(covers, single):
     spec = RunSpec(**given, privacy=privacy, rounds=3, seeds=1)
     problem = bind(spec, load_dataset("digits"))
     ledger = guarantees.ledger(spec, problem, guarantees.budget(spec, problem))
-    assert 1.98 <= guarantees.covered(spec, ledger, 1e-5) <= 2
+    assert 1.98 <= guarantees.total_in_scope(spec, ledger, 1e-5) <= 2
     assert single[0] <= ledger.epsilon(1e-5) <= single[1]
     covered = {"covered_search": {"covers": covers, "trials": 24}}
     assert guarantees.caveats(spec) == (covered if covers != "run" else {})
@@ -115,7 +115,10 @@ def test_a_total_may_cover_the_search_for_settings(covers, single):
             "privacy.trials: how many there are is stated where",
         ),
         ({"total": 2, "trials": 24}, "privacy.trials: how many there are is stated where"),
-        ({"covers": "best_trial", "trials": 24}, "privacy.covers: says what privacy.total is of"),
+        (
+            {"covers": "best_trial", "trials": 24},
+            "privacy.covers: is the composition scope of privacy.total",
+        ),
     ],
     ids=str,
 )

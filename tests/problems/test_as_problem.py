@@ -74,7 +74,7 @@ def test_what_is_written_counts_and_the_description_is_the_problem(spec):
 
 def test_a_loss_keeps_its_parameters():
     assert as_problem({"loss": {"name": "huber", "threshold": 3}}, "rows").loss.threshold == 3
-    assert as_loss({"name": "huber"}).slope_bound == 1
+    assert as_loss({"name": "huber"}).derivative_bound == 1
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_a_loss_is_one_file(tmp_path):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("slope_bound = 1.0", "slope_bound = 2.0"),
-        ("slope_bound = 1.0", "slope_bound = 0.5"),
-        ("slope_bound = 1.0", "slope_bound = np.inf"),
+        ("derivative_bound = 1.0", "derivative_bound = 2.0"),
+        ("derivative_bound = 1.0", "derivative_bound = 0.5"),
+        ("derivative_bound = 1.0", "derivative_bound = np.inf"),
         ("curvature_bound = 1.0", "curvature_bound = 0.5"),
         ("curvature_bound = 1.0", "curvature_bound = 2.0"),
         ("curvature_bound = 1.0", "curvature_bound = 1.0\n    convex = False"),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from admmbench.contracts.losses import loss_checks
-from admmbench.problems.loss import Loss, ScalarLoss
+from admmbench.problems.loss import Loss, RegressionLoss, ScalarLoss
 from admmbench.problems.losses import as_loss
+from admmbench.validation import parameters
 from tests.problems.losses import HUBERS, LOSSES, label
 
 
@@ -70,7 +71,7 @@ def test_values_lie_between_the_tangent_and_its_parabola(spec, data):
     y = data.draw(targets_of(loss))
     u, v = (np.array(data.draw(predictions(loss))) for _ in range(2))
     first, second = (float(of_one(loss.losses, at, y)) for at in (u, v))
-    linear = float(of_one(loss.slopes, u, y) @ (v - u))
+    linear = float(of_one(loss.derivatives, u, y) @ (v - u))
     gap = second - first - linear
     parabola = loss.curvature_bound / 2 * float((v - u) @ (v - u))
     # A loss is a difference of predictions, which may be far larger.
@@ -99,7 +100,7 @@ def test_values_lie_between_the_tangent_and_its_parabola(spec, data):
 )
 def test_suprema_are_the_known_ones(spec, norms, curvature):
     loss = as_loss(spec)
-    assert (loss.slope_l1, loss.slope_l2, loss.slope_linf) == pytest.approx(norms)
+    assert (loss.derivative_l1, loss.derivative_l2, loss.derivative_linf) == pytest.approx(norms)
     assert loss.curvature_bound == pytest.approx(curvature)
     assert loss.convex == (spec != "sigmoid")
 
@@ -114,7 +115,7 @@ def literal(spec, u, y):
         return (u - y) ** 2 / 2
     if spec == "squared_hinge":
         return max(0, 1 - y * u) ** 2
-    d, error = as_loss(spec).slope_bound, abs(u - y)
+    d, error = as_loss(spec).derivative_bound, abs(u - y)
     return error**2 / 2 if error <= d else d * error - d**2 / 2
 
 
@@ -137,7 +138,7 @@ def test_softmax_is_the_formula(u, data):
     logp = special.log_softmax(u)
     assert of_one(loss.losses, u, y) == pytest.approx(-logp[y], rel=1e-12, abs=1e-12)
     slope = np.exp(logp) - np.eye(len(u))[y]
-    np.testing.assert_allclose(of_one(loss.slopes, u, y), slope, atol=1e-14)
+    np.testing.assert_allclose(of_one(loss.derivatives, u, y), slope, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -147,11 +148,11 @@ def test_huge_margins_neither_overflow_nor_lose_the_loss(name, dtype):
     right, y = np.array([1e4, -1e4, 500, -500], dtype), np.array([1, -1, 1, -1], dtype)
     with np.errstate(all="raise", under="ignore"):
         np.testing.assert_allclose(loss.losses(right[:, None], y), 0, atol=1e-200)
-        np.testing.assert_allclose(loss.slope(right, y), 0, atol=1e-30)
+        np.testing.assert_allclose(loss.derivative(right, y), 0, atol=1e-30)
         wrong = [1e4, 1e4, 500, 500] if name == "logistic" else np.ones(4)
         np.testing.assert_allclose(loss.losses(-right[:, None], y), wrong)
         slope = -y if name == "logistic" else np.zeros(4)
-        np.testing.assert_allclose(loss.slope(-right, y), slope, atol=1e-30)
+        np.testing.assert_allclose(loss.derivative(-right, y), slope, atol=1e-30)
 
 
 @pytest.mark.filterwarnings("error")
@@ -195,11 +196,11 @@ def test_clipped_probabilities_are_those_of_the_authors_code(floor):
     u = np.array(list(itertools.product((-8.0, 0.0, 5.0), repeat=3)))
     for y in range(3):
         h = np.clip(special.softmax(u, axis=1), floor, 1) - np.eye(3)[y]
-        found = as_loss("softmax").clipped(floor).slopes(u[:, None], np.full((27, 1), y))[:, 0]
+        found = as_loss("softmax").clipped(floor).derivatives(u[:, None], np.full((27, 1), y))[:, 0]
         np.testing.assert_allclose(found, h, atol=1e-14)
     for sign in (-1.0, 1.0):
         p = np.clip(special.expit(sign * u[:, 0]), floor, 1)
-        found = as_loss("logistic").clipped(floor).slope(u[:, 0], np.full(27, sign))
+        found = as_loss("logistic").clipped(floor).derivative(u[:, 0], np.full(27, sign))
         np.testing.assert_allclose(found, -sign * (1 - p), atol=1e-14)
     for name in ("squared", "huber", "sigmoid", "squared_hinge"):
         loss = as_loss(name)
@@ -212,8 +213,33 @@ def test_slopes_of_several_predictions_are_scaled_as_their_compiled_form_does():
     rng = np.random.default_rng(3)
     u, y, scale = rng.normal(size=(9, 2, 4)), rng.integers(0, 4, 9), rng.uniform(0.5, 2, 9)
     loss, plain, compiled = as_loss("softmax"), u.copy(), u.copy()
-    expected = loss.scaled_slopes(compiled, y, scale)
-    norms = Loss.scaled_slopes(loss, plain, y, scale)
+    expected = loss.scaled_derivatives(compiled, y, scale)
+    norms = Loss.scaled_derivatives(loss, plain, y, scale)
     np.testing.assert_allclose(plain, compiled, rtol=1e-12)
     for found, other in zip(norms, expected, strict=True):
         np.testing.assert_allclose(found, other, rtol=1e-12)
+
+
+def test_a_plug_in_may_have_the_names_of_earlier_versions():
+    with pytest.warns(FutureWarning, match="is now called `derivative") as warned:
+
+        @parameters
+        class Old(RegressionLoss):
+            slope_bound = 2.0
+            curvature_bound = 1.0
+
+            def value(self, u, y):
+                return u - y
+
+            def slope(self, u, y):
+                return np.ones_like(u)
+
+            def curvature(self, u, y):
+                return np.zeros_like(u)
+
+    assert len(warned) == 2
+    loss = Old()  # type: ignore[abstract]
+    assert (loss.derivative_bound, loss.derivative_l1) == (2.0, 2.0)
+    assert loss.derivative(np.zeros(2), np.zeros(2)).tolist() == [1.0, 1.0]
+    with pytest.warns(FutureWarning, match=r"Softmax\.slope_l2 is now called `derivative_l2`"):
+        assert as_loss("softmax").slope_l2 == as_loss("softmax").derivative_l2

@@ -43,7 +43,7 @@ def test_gradients_are_differences_of_the_objective(case: LossCase) -> None:
             close(objective(w)[s], literal, 1e-10 * (1 + abs(literal)), f"{what}: train_loss")
         z = np.sum([party.predict(w[:, 0, party.columns]) for party in parties], axis=0)
         close(z, u, 1e-12 * (1 + np.abs(u)), f"{what}: sum of the parties' predictions")
-        slopes = case.scalar.slope(z, whole.y)
+        slopes = case.scalar.derivative(z, whole.y)
         back = np.concatenate([party.back(slopes) for party in parties], axis=1)
         found = back / whole.n_samples + STRENGTH * PENALTIES[whole.problem.penalty_name].gradient(
             w[:, 0]
@@ -100,7 +100,7 @@ def _root(loss: ScalarLoss, s: float, dual: float, y: float, rho: float) -> floa
     target, centre = np.array([y]), s + dual / rho
 
     def derivative(way: float) -> float:
-        return float(loss.slope(np.array([centre + way]), target)[0] + rho * way)
+        return float(loss.derivative(np.array([centre + way]), target)[0] + rho * way)
 
     width = 1e-3
     while derivative(-width) > 0 or derivative(width) < 0:

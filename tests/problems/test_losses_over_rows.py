@@ -58,7 +58,7 @@ def test_gradients_are_differences_of_the_objective(case: LossCase) -> None:
         z = np.stack([w, w])
 
         own = partial(_own_objectives, case, whole, divisor, own_strength)
-        gradient = parts.objective.slope(z)
+        gradient = parts.objective.full_gradient(z)
         wanted = differences(own, z, 2)
         what = f"{data.name}, {penalty}, average {average}, per {per}"
         close(gradient, wanted, 1e-5 * (1 + np.abs(wanted)), f"{what}: gradient")
@@ -119,7 +119,7 @@ def _models(case: LossCase, whole: BoundRows, data: Dataset, y: Array) -> Array:
         own = own[np.abs(own).max(axis=1) <= 100]
         at = own if data.n_classes else own + target
         same = np.full(len(at), target)
-        slopes = np.linalg.norm(case.slopes(at, same), 1, axis=1)
+        slopes = np.linalg.norm(case.derivatives(at, same), 1, axis=1)
         curvatures = np.linalg.norm(case.hessians(at, same), 2, axis=(1, 2))
         best = (at[slopes.argmax()], at[curvatures.argmax()])
         found += [np.outer(u, x) / (x @ x) for u in best]
@@ -182,7 +182,7 @@ def _corners(data: Dataset) -> Dataset:
 @each_loss
 def test_global_sensitivity_bounds_what_a_record_changes(case: LossCase) -> None:
     """No admissible record changes the gradient by more, and some by as much; the same for gradient bounds."""
-    if math.isinf(case.loss.slope_l2):
+    if math.isinf(case.loss.derivative_l2):
         for data in case.suited:
             try:
                 bind_shares(case, data, _halves(data.n_train, 1), 1, "global")
@@ -254,7 +254,7 @@ def test_curvature_of_records_is_bounded(case: LossCase) -> None:
             (norms >= 0.98 * bounds).all(),
             f"{what} stays at {(norms / bounds).min():.4g} of its bound",
         )
-        if math.isfinite(case.loss.slope_l2):
+        if math.isfinite(case.loss.derivative_l2):
             sizes = np.linalg.norm(gradient(z).reshape(n, S, -1), axis=2).max(axis=1)
             bounds = parts.gradient_bound[:, 0]
             what = f"{data.name}: the gradient of a record is {sizes / bounds} times its bound"

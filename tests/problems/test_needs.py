@@ -12,8 +12,8 @@ from tests.problems.helpers import bind_rows, with_numbers, with_records
 # The words of the refusal, and the losses or penalties that lack it.
 NEEDS = {
     "convex loss": ("a convex loss", {"sigmoid"}),
-    "bounded slope": (
-        "a loss whose slope is bounded, such as logistic, softmax or huber",
+    "bounded derivative": (
+        "a loss whose derivative is bounded, such as logistic, softmax or huber",
         {"squared", "squared_hinge"},
     ),
     "one output": ("a loss with one output, such as logistic", {"softmax"}),
@@ -47,6 +47,15 @@ def test_all_needs_are_looked_at():
         require("it", ["convex loss", "quadratic penalty"], problem)
 
 
+def test_former_words_of_a_plug_in_are_accepted_with_a_warning():
+    problem = as_problem({"loss": "squared"}, "rows")
+    with (
+        pytest.warns(FutureWarning, match="'bounded slope' is now called 'bounded derivative'"),
+        pytest.raises(ValueError, match="it needs a loss whose derivative is bounded"),
+    ):
+        require("it", ["bounded slope"], problem)
+
+
 @pytest.mark.parametrize("need", NEEDS)
 def test_what_is_recommended_meets_the_need(need):
     """Losses and penalties that a refusal names are there, and are not refused."""
@@ -61,7 +70,9 @@ def test_what_is_recommended_meets_the_need(need):
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
 def test_no_worst_case_without_a_bound(loss):
     data = with_numbers() if loss == "squared" else with_records([[1.0, 0.5]], [1])
-    with pytest.raises(ValueError, match="sensitivity: global needs a loss whose slope is bounded"):
+    with pytest.raises(
+        ValueError, match="sensitivity: global needs a loss whose derivative is bounded"
+    ):
         bind_rows(data, loss, sensitivity="global")
     bind_rows(data, loss, sensitivity="local")
 
@@ -87,7 +98,7 @@ BINARY = make_dataset(n_classes=2)
             for name in ("admm", "pvp", "dvp", "centralized")
         ),
         *(
-            (name, {}, {"loss": "squared_hinge"}, "bounded slope")
+            (name, {}, {"loss": "squared_hinge"}, "bounded derivative")
             for name in ("dp_admm", "dpsgd", "dvp", "outp", "pvp")
         ),
     ],

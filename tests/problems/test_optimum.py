@@ -193,7 +193,7 @@ def test_zero_is_a_subgradient_at_the_minimum(name, rng, n, J, penalty, strength
         y = rng.choice([-1.0, 1.0], n)
     W = minimum(loss, PENALTIES[penalty], strength, X, y, weights, K)
     assert W.shape == (K, J)
-    slopes = loss.slopes((X @ W.T)[:, None], y[:, None])[:, 0]
+    slopes = loss.derivatives((X @ W.T)[:, None], y[:, None])[:, 0]
     gradient = (weights[:, None] * slopes).T @ X
     largest = weights @ np.linalg.norm(X, axis=1) * (1 + np.abs(y).max())
     if penalty == "l2":

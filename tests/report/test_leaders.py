@@ -39,14 +39,16 @@ def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():
 
 def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
     first, second = rows(build(ERRORS))
-    assert first.row.winner == "ObjT"
-    assert first.row.epsilon == 0.1
-    assert words().measure(first.row.measure, first.row.unit) == "final test error in percent"
-    assert first.row.runner_up == "ObjP"
-    assert words().interval(first.row.difference).startswith("10.00 [")
+    assert first.summary.winner == "ObjT"
+    assert first.summary.epsilon == 0.1
+    assert (
+        words().measure(first.summary.measure, first.summary.unit) == "final test error in percent"
+    )
+    assert first.summary.runner_up == "ObjP"
+    assert words().interval(first.summary.difference).startswith("10.00 [")
     assert privacy(first) == "no guarantee: 1.73"
-    assert second.row.winner == ""
-    assert set(second.row.undecided) == set(ERRORS)
+    assert second.summary.winner == ""
+    assert set(second.summary.undecided) == set(ERRORS)
 
 
 TWO = {"ObjP": ERRORS["ObjP"], "ObjT": ERRORS["ObjT"]}
@@ -84,20 +86,20 @@ def test_noise_is_not_compared_with_none():
     results = build(exact)
     results["noise_magnitude"].loc[{"algorithm": "Noisy"}] = 1.0
     (row,) = rows(results)
-    assert (row.row.winner, row.row.epsilon) == ("ADMM", INF)
+    assert (row.summary.winner, row.summary.epsilon) == ("ADMM", INF)
     assert privacy(row) == "none, and no noise"
     results = build(ERRORS)
     results["noise_magnitude"].loc[{"algorithm": "ObjT"}] = (
         0.0  # it ran at a budget and did not use it
     )
-    assert [row.row.winner for row in rows(results)] == ["ObjP", ""]
+    assert [row.summary.winner for row in rows(results)] == ["ObjP", ""]
 
 
 def test_methods_that_lost_runs_do_not_lead():
     results = build(ERRORS, diverged={("ObjT", 0.1): 3})
     first, _ = rows(results)
-    assert first.row.winner == "ObjP"
-    assert first.lost == {"ObjT": (3, 10)}
+    assert first.summary.winner == "ObjP"
+    assert first.failed == {"ObjT": (3, 10)}
 
 
 def test_a_study_of_computing_time_is_compared_by_it():
@@ -106,8 +108,8 @@ def test_a_study_of_computing_time_is_compared_by_it():
     results["seconds"] = 1 / results["test_error"]
     results["seconds"].attrs = {"long_name": "computing time", "units": "s"}
     first, _ = rows(results)
-    assert (first.row.winner, first.row.runner_up) == ("OutP", "ObjP")
-    assert words().measure(first.row.measure, first.row.unit) == "final computing time in s"
+    assert (first.summary.winner, first.summary.runner_up) == ("OutP", "ObjP")
+    assert words().measure(first.summary.measure, first.summary.unit) == "final computing time in s"
 
 
 def constrained(errors, violations, methods=None, agents=None):
@@ -124,26 +126,26 @@ SOLVED = {"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}}
 
 def test_with_constraints_the_objective_of_points_that_meet_them_counts():
     (row,) = rows(constrained(SOLVED, {"C": 0.011}))
-    assert (row.row.winner, row.row.runner_up) == ("A", "B")
-    assert words().measure(row.row.measure, row.row.unit) == "final training loss in nat"
+    assert (row.summary.winner, row.summary.runner_up) == ("A", "B")
+    assert words().measure(row.summary.measure, row.summary.unit) == "final training loss in nat"
     assert words().which(row) == "1 agent"
-    assert words().lost(row) == "violation above 0.01: C (10 of 10)"
+    assert words().failed_runs(row) == "violation above 0.01: C (10 of 10)"
     (row,) = rows(constrained(SOLVED, {"C": 0.009}))
-    assert (row.row.winner, words().lost(row)) == ("C", "")
+    assert (row.summary.winner, words().failed_runs(row)) == ("C", "")
 
 
 def test_a_margin_of_errors_says_nothing_of_objectives():
     results = constrained(SOLVED, {}).assign_attrs(margin=1000.0)
     (row,) = rows(results)
-    assert row.row.winner == "C"
+    assert row.summary.winner == "C"
     (row,) = rows(results.assign_attrs(metric="train_loss"))
-    assert row.row.group == ["C", "A", "B"]
+    assert row.summary.group == ["C", "A", "B"]
 
 
 def test_objectives_of_other_numbers_of_agents_or_of_one_method_are_not_compared():
     assert not rows(constrained(SOLVED, {}, agents=[1, 2, 5]))
     (row,) = rows(constrained(SOLVED, {}, agents=[2, 5, 5]))
-    assert (row.row.winner, row.row.runner_up, words().which(row)) == ("C", "B", "5 agents")
+    assert (row.summary.winner, row.summary.runner_up, words().which(row)) == ("C", "B", "5 agents")
     assert not rows(constrained(SOLVED, {}, methods=dict.fromkeys("ABC", "prox_al")))
 
 
@@ -151,14 +153,14 @@ def test_numbers_of_features_and_optima_do_not_compete():
     results = build({"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}, "D": {INF: 0.05}})
     results = results.assign_coords(features=("algorithm", [250, 250, 500, 500]))
     found = rows(results)
-    assert [(row.row.winner, words().which(row)) for row in found] == [
+    assert [(row.summary.winner, words().which(row)) for row in found] == [
         ("A", "250 features"),
         ("D", "500 features"),
     ]
     results = build(
         {"A": {INF: 0.2}, "B": {INF: 0.3}, "F*": {INF: 0.1}}, methods={"F*": "centralized"}
     )
-    assert [row.row.winner for row in rows(results)] == ["A"]
+    assert [row.summary.winner for row in rows(results)] == ["A"]
 
 
 def test_a_method_may_be_undecided_while_others_with_lower_means_are_behind():
@@ -166,9 +168,9 @@ def test_a_method_may_be_undecided_while_others_with_lower_means_are_behind():
     final = results["test_error"].sel(algorithm="C")
     final += np.linspace(-0.2, 0.2, final.sizes["seed"])[None, :, None]
     (row,) = rows(results)
-    assert row.row.undecided == ["A", "C"]
-    assert row.row.runner_up == "B"
-    assert words().interval(row.row.difference).startswith("1.00 [0.9")
+    assert row.summary.undecided == ["A", "C"]
+    assert row.summary.runner_up == "B"
+    assert words().interval(row.summary.difference).startswith("1.00 [0.9")
 
 
 PAIR = {"A": {1.0: 0.2}, "B": {1.0: 0.3}}
@@ -185,18 +187,18 @@ PAIR = {"A": {1.0: 0.2}, "B": {1.0: 0.3}}
 )
 def test_the_lowest_value_may_be_no_lead(errors, given, only, lowest):
     first, *_ = rows(build(errors, **given))
-    assert (words().only(first), first.row.lowest) == (only, lowest)
+    assert (words().only(first), first.summary.lowest) == (only, lowest)
 
 
 def test_values_that_do_not_depend_on_the_seed_have_no_interval():
     (row,) = rows(build(PAIR, spread=0.0))
-    assert words().interval(row.row.error) == "20.00, the same for all seeds"
-    assert words().interval(row.row.difference) == "10.00, the same for all seeds"
+    assert words().interval(row.summary.error) == "20.00, the same for all seeds"
+    assert words().interval(row.summary.difference) == "10.00, the same for all seeds"
 
 
 def test_many_ties_are_counted():
     means = {f"m{number}": {1.0: 0.2} for number in range(6)}
     (row,) = rows(build(means, spread=0.01))
-    assert len(row.row.undecided) == 6
+    assert len(row.summary.undecided) == 6
     assert "undecided between m0; m1; m2 and 3 more" in words().lead(row)
-    assert np.isfinite(row.row.error.lower)
+    assert np.isfinite(row.summary.error.lower)

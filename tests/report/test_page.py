@@ -117,7 +117,7 @@ def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, he
         )
         assert sum(end <= height for end in ends) >= rows
         words = tab.run("document.querySelector('.short').innerText")
-        assert words.startswith("All 10 rows are undecided")
+        assert words.startswith("All 10 settings are undecided")
         # Nothing scrolls within the answer: the sentence, then the rows, then the pictures, as wide as the page allows.
         blocks = "[...document.querySelectorAll('.groups, .group, .group > *, .pictures, .pictures figure')]"
         wide = f"{blocks}.some(e => e.scrollWidth > e.clientWidth + 1)"

@@ -276,9 +276,9 @@ def test_without_claims_there_is_no_table_of_them():
 
 
 def test_tables_come_from_the_data(text):
-    assert "2 of 10 lost" in text
+    assert "2 of 10 failed" in text
     assert "local_updates = 10" in text
-    assert '<small class="lost">2 diverged</small>' in text
+    assert '<small class="failed">2 diverged</small>' in text
     assert "<dd>FEMNIST: 15,440 training and" in text
     assert "10 classes" in text
     assert "Final test error in percent: mean" in text
@@ -429,11 +429,11 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(verdicts):
         "δ = 1e−6",
         "they differ in one record, which is blank in one of them",
         "mean over 10 seeds",
-        "for all 8 pairs of methods of all rows, and for all looks (1)",
+        "for all 8 pairs of methods in all settings, and for all interim analyses (1)",
         "none was stated",
         "percentage points",
         "Without privacy",
-        "3 of 10 lost",
+        "3 of 10 failed",
         "has the last rank",
     ):
         assert words in answer
@@ -510,7 +510,7 @@ def test_nothing_is_said_of_winners_where_no_privacy_is_equal(text):
             diverged={("ObjP", 1.0): 1, ("ObjT", 1.0): 10},
         )
     )
-    assert "none: all methods lost runs" in answered(lost)[1]
+    assert "none: all methods have failed or diverged runs" in answered(lost)[1]
 
 
 def test_a_relation_is_shown_where_it_is_chosen():
@@ -807,7 +807,7 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges():
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
     beside = {"rounds": [0.25, None], "problem.records.max_l2_norm": [0.125, 0.1]}
-    found = found.model_copy(update={"beside": beside})
+    found = found.model_copy(update={"sensitivity": beside})
     page = page_of(results, chosen={"ObjP": {1.0: found}}, **given)
     assert "max l2 norm 20.1250.125rho" in "".join(Page(page).text.splitlines())
 
@@ -845,7 +845,7 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     page = rendering.render([section], verdicts, CONFIGURATION, beside)
     assert '<th scope="col">Reference</th>' in page
     assert page.count("8.20 % (mean of 10) <small>undecided</small>") == 1
-    assert "are kept with the project (seeds: 10, rounds: 300)" in page
+    assert "has reference results of this experiment (seeds: 10, rounds: 300)" in page
     table = page[page.index('id="ryu2022_mnist-reference"') :]
     row = re.search(r'<tbody>\s*<tr><th scope="row">ObjP</th>(.*?)</tr>', table, re.DOTALL)
     assert "<td>ε = 0.1</td>" in row[1]

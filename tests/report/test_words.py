@@ -22,7 +22,7 @@ def test_each_caveat_of_the_suite_has_a_sentence(key):
 @pytest.mark.parametrize(("covers", "more"), [("every_trial", False), ("best_trial", True)])
 def test_a_search_that_totals_cover_is_a_caveat_with_values(covers, more):
     said = words().caveat("covered_search", {"covers": covers, "trials": 30.0})
-    assert said.startswith(f"With {covers}, budgets cover a search of 30 trials")
+    assert said.startswith(f"With {covers}, the composition scope is a search of 30 trials")
     assert ("a curator draws their number" in said) == more
 
 

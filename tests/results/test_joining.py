@@ -114,13 +114,13 @@ def test_seeds_with_noise_for_other_budgets_are_refused():
 def test_seeds_whose_settings_have_nothing_beside_them_are_joined():
     """What half and twice a setting cost was tried at one budget alone, and is not known at the others."""
     lost = np.tile([np.nan, 0.01, np.nan], (len(LABELS), 1))
-    known = whole().assign_coords(lost_beside=(("algorithm", "epsilon"), lost))
+    known = whole().assign_coords(error_growth=(("algorithm", "epsilon"), lost))
     parts = [known.sel(seed=seeds) for seeds in (range(5), range(5, 10))]
-    found = join(*parts)["lost_beside"].sel(algorithm="OutP").values
+    found = join(*parts)["error_growth"].sel(algorithm="OutP").values
     np.testing.assert_array_equal(found, [np.nan, 0.01, np.nan])
     parts[1] = parts[1].copy(deep=True)
-    parts[1]["lost_beside"].loc[{"algorithm": "OutP", "epsilon": 0.1}] = 0.02
-    with pytest.raises(ValueError, match=r"they differ in lost_beside of OutP$"):
+    parts[1]["error_growth"].loc[{"algorithm": "OutP", "epsilon": 0.1}] = 0.02
+    with pytest.raises(ValueError, match=r"they differ in error_growth of OutP$"):
         join(*parts)
 
 
@@ -210,11 +210,11 @@ def test_methods_replace_those_with_their_labels():
 def test_what_tuning_told_of_some_methods_is_unknown_of_others():
     known = tuned()
     lost = np.where(known["tuned"] == "", np.nan, 0.01)
-    known = known.assign_coords(lost_beside=(("algorithm", "epsilon"), lost, {"units": "1"}))
-    found = replace(known, tuned(["ObjP"]))["lost_beside"]
+    known = known.assign_coords(error_growth=(("algorithm", "epsilon"), lost, {"units": "1"}))
+    found = replace(known, tuned(["ObjP"]))["error_growth"]
     assert found.sel(algorithm="ObjP").isnull().all()
-    assert (found.sel(algorithm="OutP") == known["lost_beside"].sel(algorithm="OutP"))[:2].all()
-    found = replace(tuned(), known.sel(algorithm=["ObjP"]))["lost_beside"]
+    assert (found.sel(algorithm="OutP") == known["error_growth"].sel(algorithm="OutP"))[:2].all()
+    found = replace(tuned(), known.sel(algorithm=["ObjP"]))["error_growth"]
     assert found.attrs == {"units": "1"}
     assert found.sel(algorithm="ObjP", epsilon=1.0) == 0.01
 

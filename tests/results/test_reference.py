@@ -72,7 +72,7 @@ def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):
     path = reference.keep(build(ERRORS), "snakemake", tmp_path)
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(
-        ValueError, match=r"study.nc: not the file that was kept .* restore it, or keep"
+        ValueError, match=r"study.nc: not the file that was stored .* restore it, or keep"
     ):
         reference.load(["study"], [tmp_path])
     path.unlink()
@@ -198,7 +198,7 @@ def test_commands_check_kept_files_by_the_list_beside_them(tmp_path, capsys, cap
     capsys.readouterr()
     for command in commands:
         assert main(command) == 1
-        assert "study.nc: not the file that was kept" in capsys.readouterr().err
+        assert "study.nc: not the file that was stored" in capsys.readouterr().err
 
 
 @pytest.mark.slow

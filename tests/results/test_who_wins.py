@@ -126,7 +126,7 @@ def test_methods_within_the_margin_are_equivalent_even_if_one_is_shown_to_be_low
 
 
 def test_looks_that_are_to_come_have_their_share():
-    found = compare([study(CLEAR, looks="[4, 8]")])
+    found = compare([study(CLEAR, interim_analyses="[4, 8]")])
     assert found["level"].item() == pytest.approx(1 - 0.04 / 3 / 2)
     assert found["analyses"] == 2
 
@@ -175,11 +175,11 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
         "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at "
         "ε = 1, 2."
     )
-    row = content["groups"][0]["rows"][0]
+    row = content["groups"][0]["summaries"][0]
     assert (row.winner, row.runner_up) == ("ObjP", "ObjT")
     assert [own.verdict for own in row.added] == ["worse", "better", "undecided"]
     assert row.added[1].difference.centre == pytest.approx(-0.0799, abs=1e-4)
-    ranks = {each.label: each.ranks for each in content["groups"][0]["beside"][0]["rows"]}
+    ranks = {each.label: each.ranks for each in content["groups"][0]["control_tables"][0]["rows"]}
     assert (ranks["ObjP"], ranks["OutP second"]) == ((1, 1), None)
     cells = {each["label"]: each["cells"][0].verdict for each in content["matrix"]["rows"]}
     assert (cells["ObjP"], cells["OutP second"], cells["OutP first"]) == (
@@ -247,14 +247,15 @@ def test_the_answer_where_all_methods_lost_runs():
     lost = study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)
     content = answer.content(compare([lost, study(CLEAR, 2.0)]), {})
     assert short(content) == (
-        "ObjP wins on MNIST at ε = 2. All methods that it was stated with lost runs on MNIST at ε = 1."
+        "ObjP wins on MNIST at ε = 2. All methods that it was stated with have failed or diverged runs on "
+        "MNIST at ε = 1."
     )
     assert (
         words()
         .others_added(content["answer"])
         .startswith("OutP first, added later, is not compared on MNIST at ε = 1.")
     )
-    row = content["groups"][0]["rows"][0]
+    row = content["groups"][0]["summaries"][0]
     assert [own.difference for own in row.added] == [None] * 3
 
 
@@ -284,7 +285,7 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ([CLEAR], "ObjP wins on MNIST at ε = 1."),
         (
             [TIED],
-            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would decide it with 80 % power.",
+            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would be conclusive with 80 % power.",
         ),
         ([ALIKE], "ObjP and ObjT are the best and equivalent on MNIST at ε = 1."),
         (
@@ -293,12 +294,13 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ),
         (
             [CLEAR, TIED],
-            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it with 80 % power. "
+            "ObjP wins on MNIST at ε = 1. 1 of 2 settings is undecided: 4,600 seeds would be conclusive with "
+            "80 % power. "
             "Never shown to be behind: ObjP.",
         ),
         (
             [TIED, TIED],
-            "Both rows are undecided: 4,600 seeds each would decide them with 80 % power. "
+            "Both settings are undecided: 4,600 seeds each would be conclusive with 80 % power. "
             "Never shown to be behind: ObjP and ObjT.",
         ),
         (
@@ -325,7 +327,7 @@ def test_data_on_which_nothing_is_decided_are_named():
         study(CLEAR, name="three"),
     ]
     text = short(answer.content(compare(studies), {}))
-    assert "3 of 4 rows, among them all on Adult, are undecided: " in text
+    assert "3 of 4 settings, among them all on Adult, are undecided: " in text
 
 
 def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():
@@ -390,10 +392,10 @@ def test_two_names_of_one_run_are_one_rival():
     content = answer.content(found, {})
     assert short(content) == "ObjP = ObjPM wins on MNIST at ε = 1."
     assert [row["label"] for row in content["matrix"]["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
-    (beside,) = content["groups"][0]["beside"]
+    (beside,) = content["groups"][0]["control_tables"]
     assert [row.label for row in beside["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
     assert beside["control"] == "ObjP = ObjPM"
-    (row,) = content["groups"][0]["rows"]
+    (row,) = content["groups"][0]["summaries"]
     assert (row.lowest, row.runner_up) == ("ObjP = ObjPM", "ObjT")
     notes = words().notes(content["notes"], content["answer"])
     assert "ObjP = ObjPM: one method on MNIST at ε = 1, with the same" in notes
@@ -476,7 +478,10 @@ def test_methods_without_a_seed_in_common_decide_nothing():
     assert found["seeds"].item() == np.inf
     content = answer.content(found, {})
     assert short(content) == "Undecided between ObjP and ObjT at ε = 1."
-    assert [each.chance for each in content["groups"][0]["beside"][0]["rows"]] == [None, None]
+    assert [each.chance for each in content["groups"][0]["control_tables"][0]["rows"]] == [
+        None,
+        None,
+    ]
 
 
 def test_a_method_with_one_seed_may_have_any_rank():
@@ -494,7 +499,7 @@ def test_a_method_that_lost_a_run_neither_wins_nor_ties_nor_is_counted():
     assert (own["lowest"], own["runner_up"]) == ("ObjT", "OutP")
     assert own["verdict"].sel(algorithm="ObjP") == ""
     assert np.isnan(own["mean"].sel(algorithm="ObjP"))
-    assert list(own["lost"].values) == [1, 0, 0]
+    assert list(own["failed"].values) == [1, 0, 0]
     assert list(own["runs"].values) == [4, 4, 4]
     assert found.comparisons == 3
     everyone = {(label, 1.0): 4 for label in CLEAR}
@@ -512,8 +517,11 @@ def test_one_method_that_is_left_beat_nobody():
     assert found["verdict"].isel(setting=0).values.tolist() == ["alone", "", ""]
     assert (found["lowest"].item(), found["runner_up"].item()) == ("ObjP", "")
     content = answer.content(found, {})
-    assert short(content) == "ObjP is the only one left on MNIST at ε = 1: all others lost runs."
-    ((row,),) = (group["rows"] for group in content["groups"])
+    assert (
+        short(content)
+        == "ObjP is the only one left on MNIST at ε = 1: all others have failed or diverged runs."
+    )
+    ((row,),) = (group["summaries"] for group in content["groups"])
     assert (row.winner, row.group, row.only_method) == ("", [], "ObjP")
 
 
@@ -592,7 +600,7 @@ def test_a_comparison_can_be_stored(tmp_path):
     assert list(found["dataset_note"].values) == ["a part", ""]
     assert list(found["algorithm"].values) == ["ObjP", "ObjT", "OutP", "DVP"]
     assert found["compared"].dtype == bool
-    assert found["lost"].dtype.kind == "i"
+    assert found["failed"].dtype.kind == "i"
     for name in ("delta", "relation", "unit", "metric", "units", "long_name", "fraction"):
         assert found[name].dims == ("setting",)
     found.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
@@ -659,7 +667,9 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
     stated = study(CLEAR)
     stated.attrs["control"] = "OutP"
     for ds, control in ((study(CLEAR), "ObjP"), (stated, "OutP")):
-        ((beside,),) = (group["beside"] for group in answer.content(compare([ds]), {})["groups"])
+        ((beside,),) = (
+            group["control_tables"] for group in answer.content(compare([ds]), {})["groups"]
+        )
         assert beside["control"] == control
         rows = {row.label: row for row in beside["rows"]}
         assert list(rows) == list(CLEAR)
@@ -669,7 +679,9 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
             assert words().chance(rows["ObjP"].chance).startswith("100 % [")
     # Nothing is compared with one that does not compete.
     lost = study(CLEAR, diverged={("OutP", 1.0): 1}, control="OutP")
-    ((beside,),) = (group["beside"] for group in answer.content(compare([lost]), {})["groups"])
+    ((beside,),) = (
+        group["control_tables"] for group in answer.content(compare([lost]), {})["groups"]
+    )
     assert {(words().interval(row.difference), row.chance) for row in beside["rows"]} == {
         ("–", None)
     }

@@ -7,7 +7,7 @@ import pytest
 from admmbench.algorithms.objp import ObjP
 from admmbench.base.algorithm import PrivacyFacts, Resources
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.spec.facts import Facts
+from admmbench.spec.facts import RunFacts
 from admmbench.spec.rules import PRIVACY_RULES, SETTING_RULES, SHARING_RULES
 from admmbench.spec.run import RunSpec
 
@@ -27,11 +27,11 @@ RUNS = {
         {"variant": "reference"},
     ),
     "variant beside params": ({"params": {"variant": "paper"}}, {"variant": "paper"}),
-    "trials where a search is covered": (
+    "trials where a search is in scope": (
         {"privacy": {"total": 1, "covers": "every_trial"}},
         {"privacy": {"total": 1, "covers": "every_trial", "trials": 3}, "sensitivity": "global"},
     ),
-    "covers with a total": (
+    "composition scope with a total": (
         {"privacy": {"covers": "every_trial", "trials": 3}},
         {"privacy": {"total": 1, "covers": "every_trial", "trials": 3}, "sensitivity": "global"},
     ),
@@ -153,11 +153,11 @@ def test_each_rule_has_an_example():
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_rule_refuses_and_lets_pass(rule, monkeypatch):
     refused, passing = map(facts, RUNS[rule.name])
-    assert not rule.when(Facts(**passing))
+    assert not rule.when(RunFacts(**passing))
     RunSpec(**passing)
     if fact := OF_PLUGINS.get(rule.name):
         monkeypatch.setattr(ObjP, *fact)
-    run = Facts(**refused)
+    run = RunFacts(**refused)
     wrong = rule.when(run)
     assert wrong
     with pytest.raises(ValueError, match=re.escape(rule.fix)) as raised:

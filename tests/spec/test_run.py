@@ -208,10 +208,10 @@ METHOD = "@parameters\nclass Mine(ObjP):\n    {}\n"
 LOSS = """
 @parameters
 class Mine(RegressionLoss):
-    slope_bound = curvature_bound = 1.0
+    derivative_bound = curvature_bound = 1.0
 
     def value(self, u, y): return {}
-    def slope(self, u, y): return {}
+    def derivative(self, u, y): return {}
     def curvature(self, u, y): return 1.0
 """
 FAULTS = {
@@ -236,7 +236,7 @@ FAULTS = {
         LOSS.format("(u - y).sum()", "u"),
         r"losses of 2 records have shape \(\), expected \(2,\)",
     ),
-    "adds up slopes": (LOSS.format("u", "u.sum()"), r"slopes of 2 records have shape"),
+    "adds up slopes": (LOSS.format("u", "u.sum()"), r"derivatives of 2 records have shape"),
     "has no value": (LOSS.format("None", "u"), r"losses of 2 records have shape \(\)"),
     "exits": (LOSS.format("exit(0)", "u"), "in value: SystemExit: 0"),
 }

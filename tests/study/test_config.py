@@ -1,9 +1,11 @@
 """Configuration: what is accepted, what is refused and how, and which runs it means."""
 
+import json
 import math
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import scaffold
+from admmbench.files import CHECKSUM_KEY, checksummed_json
 from admmbench.files.core_yaml import parse_words
 from admmbench.jobs import provenance
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.spec.run import RunSpec
 from admmbench.study import config
 from admmbench.study.address import CHECKPOINT
-from admmbench.study.config import ConfigError
+from admmbench.study.config import ConfigError, Study
 from admmbench.study.experiment import Experiment
 from admmbench.study.runs import Run
 
@@ -289,6 +292,92 @@ def test_overrides_merge_and_later_ones_win(tmp_path):
     )
     assert experiment.rounds == 7
     assert experiment.params == {"rho": {"c1": 3, "c2": 1}}
+
+
+FORMER = {"looks": [1, 2], "tuning": {"trials": 4, "beside": True}}
+PRESENT = {"interim_analyses": [1, 2], "tuning": {"trials": 4, "sensitivity": True}}
+
+
+@pytest.mark.parametrize("of_file", [FORMER, PRESENT, {}])
+@pytest.mark.parametrize("of_overlay", [FORMER, PRESENT, {}])
+def test_former_keys_of_files_and_overlays_are_accepted_with_a_warning(
+    tmp_path, of_file, of_overlay
+):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        experiment = load(tmp_path, {"small": of_overlay}, **of_file)
+    told = sorted(str(warning.message) for warning in caught)
+    place = {"file": str(tmp_path / "experiments/small.yaml"), "overlay": "overrides: small"}
+    former = [
+        place[name]
+        for name, content in {"file": of_file, "overlay": of_overlay}.items()
+        if content is FORMER
+    ]
+    assert len(told) == 2 * len(former)
+    for source in former:
+        of_source = [text for text in told if source in text]
+        assert any("looks is now called interim_analyses" in text for text in of_source)
+        assert any("tuning.beside is now called tuning.sensitivity" in text for text in of_source)
+    if of_file or of_overlay:
+        assert experiment.interim_analyses == [1, 2]
+        assert experiment.tuning
+        assert experiment.tuning.sensitivity
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({**FORMER, **PRESENT}, "small.yaml: looks: interim_analyses, its present name, is given"),
+        (
+            {"tuning": {"beside": True, "sensitivity": True}},
+            "small.yaml: tuning.beside: sensitivity, its present name, is given too; remove beside",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is now called:FutureWarning")
+def test_a_key_has_one_name(tmp_path, changes, fault):
+    with pytest.raises(ConfigError, match=fault):
+        load(tmp_path, **changes)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_study_of_an_earlier_version_is_read_without_a_warning(tmp_path):
+    """Its manifest has former keys, which no user can change, and its runs and searches are those of today."""
+    method = {**SMALL["algorithms"][0], "tune": {"params.rho": 1}}
+    chosen = {"settings": {"params.rho": 2}, "error": 0.5, "sensitivity": {"params.rho": [0.6, 1]}}
+    content = {**PRESENT, "algorithms": [method], "tuned": {"ObjP": {0.1: chosen, 1.0: chosen}}}
+    experiment = load(tmp_path, **content)
+    study = Study(config=config.Config(experiments=["small"]), experiments={"small": experiment})
+    manifest = json.loads(study.definition("small", config.MANIFEST))
+    definition = manifest["experiment"]
+    definition["looks"] = definition.pop("interim_analyses")
+    definition["tuning"]["beside"] = definition["tuning"].pop("sensitivity")
+    for of_budget in definition["tuned"]["ObjP"].values():
+        of_budget["beside"] = of_budget.pop("sensitivity")
+    manifest.pop(CHECKSUM_KEY)
+    (tmp_path / config.MANIFEST).write_text(checksummed_json(manifest))
+    assert config.read_experiment(tmp_path) == ("small", experiment)
+    assert experiment.chosen["ObjP"][1.0].error_growth == 0.5
+
+
+def test_hashes_of_searches_are_those_of_the_first_version():
+    """Settings in use have them, and would else be of another search."""
+    experiments = config.load({"experiments": ["equal_privacy_adult"]}, ROOT / "config").experiments
+    experiment = experiments["equal_privacy_adult"]
+    assert experiment.tuning
+    assert experiment.tuning.sensitivity
+    hashes = {
+        (search.label, search.budget): search.space(experiment.tuning)
+        for search in experiment.searches.values()
+    }
+    known = {
+        (label, budget): chosen.space
+        for label, choices in experiment.tuned.items()
+        for budget, chosen in choices.items()
+        if chosen.space and (label, budget) in hashes
+    }
+    assert len(known) == 40
+    assert known == {point: hashes[point] for point in known}
 
 
 def test_numbers_as_yaml_leaves_them(tmp_path):
@@ -703,7 +792,7 @@ def test_attacks_may_be_at_some_budgets_alone(tmp_path):
         ({"tuning": {"trails": 9}}, "did you mean 'trials'"),
         (
             {"agents": {"scheme": "iid", "agents": 3, "shuffle": True, "train": 1000}},
-            "algorithms.0.tune: agents.train shares out rows of both parts",
+            "algorithms.0.tune: agents.train partitions rows of both parts",
         ),
         (method(tune={"params.rh": 1}), "params.rh: unknown parameter 'rh'; did you mean 'rho'"),
         (method(tune={"roundss": 1}), "did you mean 'rounds'"),
@@ -825,7 +914,7 @@ def test_what_tuning_costs_is_shown_of_methods_of_equal_privacy(data):
     [
         ({}, None, "privacy.covers: every_trial counts trials"),
         ({"trials": 24}, {}, "privacy.trials: 24 are fewer than the 30 runs"),
-        ({}, {"beside": True}, "tuning.beside: privacy.covers does not count"),
+        ({}, {"sensitivity": True}, "tuning.sensitivity: privacy.covers does not count"),
         (
             {"covers": "best_trial"},
             {"seeds": [1000, 1001]},

@@ -19,7 +19,7 @@ DIGITS = {
     "rounds": 3,
     "privacy": {"total": [1, 2]},
     "sensitivity": "global",
-    "looks": [5, 10, 25],
+    "interim_analyses": [5, 10, 25],
     "margin": 0.5,
     "algorithms": [
         {"name": "objp", "label": "ObjP"},
@@ -58,11 +58,17 @@ def test_the_first_look_is_run_and_what_was_ordered_besides():
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"seeds": 10}, "looks: they say which seeds are run"),
-        ({"seed_blocks": [5]}, "looks: they say which seeds are run"),
-        ({"looks": [10, 5]}, "looks: expected numbers of seeds that increase"),
-        ({"looks": [0, 5]}, "looks.0"),
-        ({"looks": [10, 10**9]}, "looks: expected at most 10,000 seeds, got 1,000,000,000"),
+        ({"seeds": 10}, "interim_analyses: they say which seeds are run"),
+        ({"seed_blocks": [5]}, "interim_analyses: they say which seeds are run"),
+        (
+            {"interim_analyses": [10, 5]},
+            "interim_analyses: expected numbers of seeds that increase",
+        ),
+        ({"interim_analyses": [0, 5]}, "interim_analyses.0"),
+        (
+            {"interim_analyses": [10, 10**9]},
+            "interim_analyses: expected at most 10,000 seeds, got 1,000,000,000",
+        ),
         ({"margin": -1}, "margin"),
         (
             {"ordered": {"PVP": {1.0: 10, "1": 25}}},
@@ -71,7 +77,7 @@ def test_the_first_look_is_run_and_what_was_ordered_besides():
         ({"ordered": {"PVQ": {1.0: 10}}}, "ordered: unknown label 'PVQ'; did you mean 'PVP'"),
         (
             {"ordered": {"PVP": {1.0: 7}}},
-            r"ordered.PVP.1: 7 seeds are none of looks; add the look, or remove this entry \(`ordered: \{\}`",
+            r"ordered.PVP.1: 7 seeds are none of interim_analyses; add .*, or remove this entry \(`ordered: \{\}`",
         ),
     ],
 )
@@ -122,7 +128,9 @@ def test_results_say_which_methods_were_added():
     )
     assert statistics.added(with_decision(results, experiment)) == ["PVP", "DP-GD"]
     assert statistics.added(with_decision(results, check_experiment(DIGITS))) == []
-    former = results.assign_attrs(added='["PVP"]', looks="[10]", control="PVP", margin=0.3)
+    former = results.assign_attrs(
+        added='["PVP"]', interim_analyses="[10]", control="PVP", margin=0.3
+    )
     found = with_decision(former, check_experiment(DIGITS))
     assert found.attrs == with_decision(results, check_experiment(DIGITS)).attrs
 

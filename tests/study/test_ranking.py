@@ -38,7 +38,7 @@ def test_a_question_is_an_experiment_in_a_folder_of_its_own(monkeypatch):
     monkeypatch.chdir(ROOT)  # where paths of the experiment hold
     found = read().experiments[NAME]
     assert found.partition == {"scheme": "by", "column": "hospital"}
-    assert found.looks == [3, 6, 12, 24]
+    assert found.interim_analyses == [3, 6, 12, 24]
     assert {(each.label, each.budget) for each in found.searches.values()} == {
         ("objp, Gaussian", 1),
         ("objp, Gaussian", 8),
@@ -143,7 +143,7 @@ def test_numbers_have_a_loss_whose_slope_is_bounded():
 def test_tuning_has_other_seeds_than_the_last_look(seeds, tuning):
     content, _ = asked(methods=["objp", "dp_gd"], seeds=seeds)
     assert content["tuning"] == {"trials": 24, **tuning}
-    assert check_experiment({**content, "dataset": TABLE}).looks[-1] == 8 * seeds
+    assert check_experiment({**content, "dataset": TABLE}).interim_analyses[-1] == 8 * seeds
 
 
 def test_a_point_of_error_does_not_matter_unless_another_margin_is_stated():

@@ -10,7 +10,7 @@ from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import run_without_engine
 from admmbench.spec.run import RunSpec
-from admmbench.theorems.ryu2022 import THEOREMS, Constants, Facts
+from admmbench.theorems.ryu2022 import THEOREMS, BoundTerms, Constants
 from tests.algorithms.literal_ryu2022 import Literal
 from tests.noise import noisy
 
@@ -81,7 +81,7 @@ class Course:
                         pull=np.vdot(run.dual[p], after - star),
                         bend=rho(t) * np.vdot(run.z[p] - after, after - star),
                         young=np.vdot(xi, xi) / (2 * (1 / eta(t) - L)) if xi.any() else 0.0,
-                        slope=eta(t) / 2 * np.vdot(slope, slope),
+                        squared_gradient=eta(t) / 2 * np.vdot(slope, slope),
                         near=np.sum((star - before) ** 2),
                         far=np.sum((star - after) ** 2),
                         product=np.vdot(xi, star - before),
@@ -106,7 +106,7 @@ def right_of_update(theorem, u, bend=True, half=1.0):
     known = half / (2 * u.eta) * (u.near - u.far) + u.product + (u.bend if bend else 0.0)
     if theorem == "theorem2":
         return u.young + known
-    return u.slope + known - (u.alpha / 2 * u.near if theorem == "theorem4" else 0.0)
+    return u.squared_gradient + known - (u.alpha / 2 * u.near if theorem == "theorem4" else 0.0)
 
 
 def left_of_update(theorem, u):
@@ -202,7 +202,7 @@ def test_a_wrong_constant_in_the_proof_is_refuted_in_one_dimension(theorem):
             pull=dual * (new - star),
             bend=0.0,
             young=0.0,
-            slope=eta / 2 * slope**2,
+            squared_gradient=eta / 2 * slope**2,
             near=(star - z) ** 2,
             far=(star - new) ** 2,
             product=0.0,
@@ -216,7 +216,7 @@ def test_a_wrong_constant_in_the_proof_is_refuted_in_one_dimension(theorem):
 
 
 CONSTANTS = Constants(*(np.array([value]) for value in (2.0, 3.0, 0.5)))
-FACTS = Facts(
+FACTS = BoundTerms(
     T=16,
     P=4,
     size=5,
@@ -253,7 +253,7 @@ def test_theorem_2_is_violated_by_28_equal_agents_as_printed():
         gamma = 1e-6
         left = agents * (z - 1) ** 2 / 2 + gamma * math.sqrt(agents) * z
         k = Constants(*(np.array([value]) for value in (2.0, 2.0, 0.0)))
-        f = Facts(1, agents, 1, 1, math.inf, rho, rho, np.array([gamma]), 1.0, 1.0)
+        f = BoundTerms(1, agents, 1, 1, math.inf, rho, rho, np.array([gamma]), 1.0, 1.0)
         theorem = theorems()["theorem2"]
         assert (left > float(theorem.right(k, f)[0]) + 1e-5) == violated
         assert left < float(theorem.right(k.stacked(agents), f)[0])

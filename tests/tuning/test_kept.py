@@ -61,7 +61,7 @@ def test_settings_in_use_are_the_best_that_was_tried(path):
             each
             for (name, larger), scores in beside(trials, best).items()
             for each in scores
-            if each[0] == pytest.approx(used["beside"][name][larger], abs=rounding)
+            if each[0] == pytest.approx(used["sensitivity"][name][larger], abs=rounding)
         }
         assert {other for _, other in trials if (other[0] + rounding, other[1]) < score} <= later
 
@@ -72,6 +72,6 @@ def test_errors_beside_the_values_in_use_are_those_of_trials(path):
     for trials, used in searches(path):
         near = beside(trials, used["settings"])
         for name in used["settings"]:
-            for larger, error in enumerate(used["beside"][name]):
+            for larger, error in enumerate(used["sensitivity"][name]):
                 here = pytest.approx(error, abs=rounding)
                 assert error is None or here in [score[0] for score in near[name, bool(larger)]]

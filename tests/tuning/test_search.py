@@ -175,9 +175,9 @@ def test_beside_the_best_half_and_twice_of_each_value_are_tried_once():
     assert all(first != second for i, first in enumerate(asked) for second in asked[:i])
     assert [trial.settings for trial in full.trials] == asked
     squared = math.log(2) ** 2
-    assert full.beside["rounds"] == [pytest.approx(squared), pytest.approx(squared)]
+    assert full.sensitivity["rounds"] == [pytest.approx(squared), pytest.approx(squared)]
     # An end counts where it is nearer than twice the value.
-    assert full.beside["params.p"] == [
+    assert full.sensitivity["params.p"] == [
         pytest.approx(squared),
         pytest.approx(math.log(4 / 3) ** 2),
     ]
@@ -187,7 +187,7 @@ def test_nothing_is_tried_beyond_an_end():
     grid = axes(rounds=1, **{"params.p": {"start": 1, "most": 1}})
     found = search(grid, 1, lambda values: 0.5)
     full = module.measure_sensitivity(grid, found, lambda values: Score(0.75, 0.0))
-    assert full.beside == {"rounds": [None, 0.75], "params.p": [0.75, None]}
-    chosen = Chosen(**{key: full.to_dict()[key] for key in ("settings", "error", "beside")})
-    assert chosen.lost_beside == 0.25
-    assert math.isnan(Chosen(settings={"rounds": 1}, error=0.5).lost_beside)
+    assert full.sensitivity == {"rounds": [None, 0.75], "params.p": [0.75, None]}
+    chosen = Chosen(**{key: full.to_dict()[key] for key in ("settings", "error", "sensitivity")})
+    assert chosen.error_growth == 0.25
+    assert math.isnan(Chosen(settings={"rounds": 1}, error=0.5).error_growth)

@@ -28,7 +28,7 @@ from tests.forecast.test_plan import ATTACKED
 from tests.studies import write_study
 
 COUNTS = {"aggregate": 2, "total": 2}
-LOOKS = {"looks": [1, 2], "seeds": None, "seed_blocks": None}
+LOOKS = {"interim_analyses": [1, 2], "seeds": None, "seed_blocks": None}
 
 
 class Snakemake:
@@ -203,7 +203,7 @@ def test_results_of_another_definition_are_said_before_they_are_replaced(snakema
     for damaged in ("", "[", "[]", "{}", "3"):
         (folder / config.MANIFEST).write_text(damaged)
         assert watching.replaced_by(study) == []
-    (folder / config.MANIFEST).write_text('{"experiment": {}}')
+    (folder / config.MANIFEST).write_text(first.definition("small", config.MANIFEST))
     snakemake.begins()
     assert any("has results of small by another definition" in line for line in snakemake.ends())
 

@@ -11,7 +11,7 @@ import yaml
 from admmbench.audit.auditor import audit
 from admmbench.cli import main
 from admmbench.datasets import load_dataset
-from admmbench.files import sealed_json
+from admmbench.files import checksummed_json
 from admmbench.jobs import fingerprint
 from admmbench.jobs.simulate import run_spec
 from admmbench.results import reference
@@ -195,7 +195,7 @@ def test_attacks_are_made_again_and_compared(folder):
             content["findings"][0]["value"] *= 1.1
         path = Path("results/small/audits", file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(sealed_json(content))
+        path.write_text(checksummed_json(content))
     found = verdicts(migration.migrate(study, [], dry_run=True))
     assert found["attacks on DP-GD"] == Verdict.SAME
     assert found["attacks on ObjP"] == Verdict.DIFFERENT

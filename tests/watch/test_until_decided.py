@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
                 sensitivity="global",
                 methods={"PVP": "objp", "DP-GD": "objp"},
                 margin=0.005,
-                looks="[5, 10, 25]",
+                interim_analyses="[5, 10, 25]",
             )
         )
         for label in LABELS:
@@ -60,7 +60,7 @@ def folder(tmp_path, monkeypatch):
 def test_seeds_are_ordered_until_all_rows_are_decided(folder, capsys):
     assert study.until_decided([], ["--cores", "1"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "0 of 2 rows are undecided."
+    assert said[-1] == "0 of 2 settings are undecided."
     assert len(folder.calls) > 1
     assert folder.calls[0] == ["--cores", "1"]
     ordered = yaml.safe_load((folder.path / "config/seeds/own.yaml").read_text())
@@ -79,9 +79,9 @@ def test_what_makes_no_results_is_no_part_of_the_loop(folder, option):
 
 
 def test_a_study_without_looks_cannot_be_decided(folder):
-    given = {key: value for key, value in DIGITS.items() if key != "looks"}
+    given = {key: value for key, value in DIGITS.items() if key != "interim_analyses"}
     write_study(folder.path, own=given)
-    with pytest.raises(ValueError, match="no experiment of this study has looks"):
+    with pytest.raises(ValueError, match="no experiment of this study has interim_analyses"):
         study.until_decided([], [])
 
 
@@ -111,9 +111,9 @@ def test_orders_that_the_experiment_states_itself_are_refused(folder):
 
 
 def test_the_configuration_that_snakemake_is_given_is_judged(folder):
-    (folder.path / "over.yaml").write_text("overrides: {own: {looks: null}}\n")
+    (folder.path / "over.yaml").write_text("overrides: {own: {interim_analyses: null}}\n")
     options = ["--configfile", "over.yaml", "--cores", "1"]
-    with pytest.raises(ValueError, match="no experiment of this study has looks"):
+    with pytest.raises(ValueError, match="no experiment of this study has interim_analyses"):
         study.until_decided([], options)
     with pytest.raises(ValueError, match="--configfile: name its files before all options"):
         study.until_decided([folder.path / "over.yaml"], options)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from admmbench.datasets import describe
-from admmbench.files import read_sealed, sealed_json, write
+from admmbench.files import checksummed_json, read_checksummed, write
 from admmbench.watch.damage import RECORD, _file_state
 from tests.plugins import write_method
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
@@ -177,7 +177,7 @@ def test_what_is_damaged_while_a_study_runs_fails_one_job_and_is_made_by_the_nex
     damage(path, "truncated", old=False)
     with contextlib.chdir(project.folder):
         state = {str(path.relative_to(project.folder)): _file_state(path)}
-        write(RECORD, sealed_json({**read_sealed(RECORD), **state}))
+        write(RECORD, checksummed_json({**read_checksummed(RECORD), **state}))
     shown = project.fails()
     assert f"{path.relative_to(project.folder)}: cannot be read as results" in shown
     assert "the command that made it, such as `admmbench study`, makes it again" in shown

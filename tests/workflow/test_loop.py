@@ -35,12 +35,12 @@ OWN = {
     "rounds": 60,
     "privacy": {"total": 1},
     "sensitivity": "global",
-    "looks": [1, 2],
+    "interim_analyses": [1, 2],
     "margin": 50,
     "algorithms": METHODS,
 }
 TUNED = {
-    "looks": None,
+    "interim_analyses": None,
     "tuning": {"trials": 8},
     "algorithms": [{**each, "tune": {"params.a": {"start": 1}}} for each in METHODS],
 }

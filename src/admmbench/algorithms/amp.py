@@ -60,7 +60,7 @@ class AMP(OverRows):
     examples = ({"noise_share": 0.5, "output_share": 0.2, "tolerance": 1e-6},)
     tune = {"params.noise_share": {"start": 0.9, "most": 0.99}}
     # What the proof covers.
-    needs = ("convex loss", "bounded slope", "unclipped slope", "smooth penalty")
+    needs = ("convex loss", "bounded derivative", "unclipped derivative", "smooth penalty")
     gradients = 200  # about so many steps
     fixed_point = "at the mean of the agents' own optima"
 

@@ -67,7 +67,7 @@ class DPADMM(OutputPerturbation):
     @property
     def needs(self) -> tuple[Need, ...]:
         """c1 bounds gradients."""
-        return ("bounded slope",)
+        return ("bounded derivative",)
 
     def check(self, problem: Problem, agents: int) -> None:
         """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 does not have."""
@@ -109,6 +109,8 @@ class DPADMM(OutputPerturbation):
         size, f = sub.parts.whole.size, sub.parts.objective
         noise = 8 * size * c1**2 * math.log(1.25 / sub.privacy.delta)
         noise /= (f.divisor * sub.privacy.epsilon) ** 2
-        slope = f.weight * c1 + c2
-        inverse: Array = np.sqrt(2 * sub.t * (slope**2 + noise)) / self.norm_of_optimum(size)
+        gradient_bound = f.weight * c1 + c2
+        inverse: Array = np.sqrt(2 * sub.t * (gradient_bound**2 + noise)) / self.norm_of_optimum(
+            size
+        )
         return inverse / self.a

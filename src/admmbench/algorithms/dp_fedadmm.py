@@ -102,8 +102,8 @@ class DPFedADMM(OverRows):
             y = state.dual[p].astype(start.dtype)
             gap = np.zeros_like(y)  # z - w
             for _ in range(self.local_updates):
-                slope = parts.mean_objective.slope(start + gap)
-                gap -= self.learning_rate * (slope + y + rho * gap)
+                full_gradient = parts.mean_objective.full_gradient(start + gap)
+                gap -= self.learning_rate * (full_gradient + y + rho * gap)
             y += rho * gap
             change = start + gap + y / rho - state.sent[p]
             change *= ~parts.silent

@@ -49,8 +49,8 @@ class DPFedAvg(OverRows):
         "params.local_updates": {"start": 8, "whole": True},
         "params.clip": 10,
     }
-    # c1 bounds gradients; a step along clipped slopes, which are no gradients, may move models apart.
-    needs = ("bounded slope", "unclipped slope")
+    # c1 bounds gradients; a step along clipped derivatives, which are no gradients, may move models apart.
+    needs = ("bounded derivative", "unclipped derivative")
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.005
     local_updates: Annotated[int, Field(ge=1)] = 20
@@ -96,7 +96,9 @@ class DPFedAvg(OverRows):
             start = w.astype(parts.whole.released)
             difference = np.zeros((len(parts.n_samples), *w.shape), start.dtype)
             for _ in range(self.local_updates):
-                difference -= self.learning_rate * parts.mean_objective.slope(start + difference)
+                difference -= self.learning_rate * parts.mean_objective.full_gradient(
+                    start + difference
+                )
             difference *= ~parts.silent
             return clip_norms(difference, self.clip)
 

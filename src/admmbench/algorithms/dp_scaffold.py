@@ -47,7 +47,7 @@ class DPScaffold(OverRows):
     release = Release("gaussian", "gradient", scaled_for="replace")
     privacy_facts = PrivacyFacts(record_alone="")
     examples = ({"local_updates": 1},)
-    needs = ("bounded slope",)  # c1 bounds gradients
+    needs = ("bounded derivative",)  # c1 bounds gradients
     tune = {
         "rounds": 20,
         "params.learning_rate": 2,

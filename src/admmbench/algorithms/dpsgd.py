@@ -39,7 +39,7 @@ class DPSGD(OverRows):
     release = Release("gaussian", "gradient", scaled_for="replace")
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
     examples = ({"sampling": 0.3},)
-    needs = ("bounded slope",)  # c1 bounds gradients
+    needs = ("bounded derivative",)  # c1 bounds gradients
     tune = {
         "rounds": 40,
         "params.learning_rate": 4,
@@ -67,9 +67,11 @@ class DPSGD(OverRows):
         def sensitivity(parts: RowParts) -> Sensitivity:
             return Sensitivity(l2=parts.gradient_bound / (q * parts.n_units))
 
-        slope, seen = self.noisy_mean(gradient, sensitivity, federation, sampling=q)
-        slope /= slope.dtype.type(federation.privacy.participation)  # of those who are expected
-        slope = federation.problem.add_penalty_gradient(slope, w)
-        state.w = w - w.dtype.type(self.learning_rate) * slope
+        noisy_gradient, seen = self.noisy_mean(gradient, sensitivity, federation, sampling=q)
+        noisy_gradient /= noisy_gradient.dtype.type(
+            federation.privacy.participation
+        )  # of those who are expected
+        noisy_gradient = federation.problem.add_penalty_gradient(noisy_gradient, w)
+        state.w = w - w.dtype.type(self.learning_rate) * noisy_gradient
         state.z[:] = state.w
         return Messages(down=(w,), up=(seen,))

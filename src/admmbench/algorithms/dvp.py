@@ -41,7 +41,7 @@ class DVP(Exact):
     release = Release("spherical", "dual variable", scaled_for="replace")
     tune = {"rounds": 10, "params.rho": 0.05}
     # What the proof covers.
-    needs = ("convex loss", "smooth penalty", "bounded slope", "one output")
+    needs = ("convex loss", "smooth penalty", "bounded derivative", "one output")
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
         """The proof is about exact solutions and real numbers."""

@@ -73,10 +73,10 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
         w = np.concatenate(federation.each(local)).mean(axis=0)
         lagrangian = AugmentedLagrangian(problem.server, self.weight, state.mu_server, 0.0, w)
         for _ in range(self.local_updates):
-            slope = lagrangian.at(w[None]).gradient[
+            full_gradient = lagrangian.at(w[None]).gradient[
                 0
             ] + problem.strength * problem.penalty.gradient(w)
-            w = w - self.learning_rate * slope
+            w = w - self.learning_rate * full_gradient
         state.model[:] = w
         live = state.ended == 0
         update_multipliers(state, federation, self.weight, live)

@@ -109,6 +109,6 @@ class FedPD(OverRows):
         """Return models, copies of the global model and dual variables after one local update of all."""
         parts, eta, rate = block.parts, z.dtype.type(self.eta), z.dtype.type(self.learning_rate)
         for _ in range(self.local_updates):
-            z = z - rate * (parts.mean_objective.slope(z) + dual + (z - own) / eta)
+            z = z - rate * (parts.mean_objective.full_gradient(z) + dual + (z - own) / eta)
         dual = dual + (z - own) / eta
         return z, z + eta * dual, dual

@@ -72,10 +72,10 @@ class FrankWolfe(Algorithm[Vertices, ColumnFederation]):
     def gradient(self, state: Vertices, federation: ColumnFederation) -> Array:
         """Return the gradient of the mean objective, to which each party adds its columns; shape (S, J)."""
         problem = federation.problem
-        slope = problem.loss.slope(state.predictions, problem.y) / problem.n_samples
+        derivative = problem.loss.derivative(state.predictions, problem.y) / problem.n_samples
 
         def of_party(block: ColumnBlock) -> Array:
-            return block.parts.back(slope)
+            return block.parts.back(derivative)
 
         own = np.concatenate(federation.each(of_party), axis=1)
         penalty = problem.penalty.gradient(state.w[:, 0])

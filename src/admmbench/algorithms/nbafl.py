@@ -63,8 +63,8 @@ class NbAFL(PerturbedSolution):
             return super().guarantee(sensitivity)
         return Guarantee(
             "none",
-            "2 clip / m does not bound what one record changes, unless rho clip is above its slope; the total is what "
-            "the paper claims",
+            "2 clip / m does not bound what one record changes, unless rho clip is above its gradient; the total is "
+            "what the paper claims",
             ("printed_bound",),
         )
 

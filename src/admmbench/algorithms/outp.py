@@ -29,7 +29,7 @@ class OutP(OutputPerturbation):
     variants = ("paper", "reference")
     tune = {"rounds": 20, "params.rho": 0.004, "params.a": 32}
     # Theorem 4 is about smooth f_p, and c1 a bound on gradients.
-    needs = ("smooth penalty", "bounded slope")
+    needs = ("smooth penalty", "bounded derivative")
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return ``1 / eta`` of theorem 4."""

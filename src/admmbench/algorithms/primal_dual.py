@@ -60,10 +60,10 @@ class PrimalDual(ConstrainedMethod[Ending]):
         def gradient(block: ConstrainedBlock) -> Array:
             return block.parts.at(w[None]).gradient(state.mu[block.agents]).sum(axis=0)
 
-        slope = np.sum(federation.each(gradient), axis=0)
-        slope += problem.server.at(w[None]).gradient(state.mu_server)[0]
-        slope += problem.strength * problem.penalty.gradient(w)
+        full_gradient = np.sum(federation.each(gradient), axis=0)
+        full_gradient += problem.server.at(w[None]).gradient(state.mu_server)[0]
+        full_gradient += problem.strength * problem.penalty.gradient(w)
         update_multipliers(state, federation, self.multiplier_rate, state.ended == 0)
-        state.model = w - self.learning_rate * slope
+        state.model = w - self.learning_rate * full_gradient
         state.sent += 2 * problem.n_agents * w.shape[1]
         return Messages(down=(), up=())

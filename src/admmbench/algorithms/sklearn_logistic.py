@@ -30,7 +30,7 @@ class SklearnLogistic(Optimum):
         that no penalty counts. ``problem``: that of the problem, with its penalty, strength and weights of records, and
         without intercept.
     parties
-        If columns are shared out, how many of the first parties join their features; all if absent.
+        If columns are partitioned, how many of the first parties join their features; all if absent.
     tol
         Gradient at which the solver stops.
     max_iter
@@ -40,7 +40,7 @@ class SklearnLogistic(Optimum):
     sharing = ("rows", "columns")
     resources = Resources(state_copies=0, gradients_once=20.0, packages=("scikit-learn",))
     examples = ({"objective": "problem"},)
-    needs = ("logistic loss", "unclipped slope")
+    needs = ("logistic loss", "unclipped derivative")
 
     objective: Literal["default", "problem"] = "default"
     parties: Annotated[int, Field(ge=1)] | None = None
@@ -53,12 +53,12 @@ class SklearnLogistic(Optimum):
         return "" if self.objective == "problem" else "at the optimum of scikit-learn's defaults"
 
     def check(self, problem: Problem, agents: int) -> None:
-        """Raise a ValueError if there are no such parties: they join features only if columns are shared out."""
+        """Raise a ValueError if there are no such parties: they join features only if columns are partitioned."""
         if self.parties is None:
             return
         if problem.sharing != "columns":
             raise ValueError(
-                "parties: rows are shared out, all agents have all features; leave it out"
+                "parties: rows are partitioned, all agents have all features; leave it out"
             )
         if self.parties > agents:
             raise ValueError(f"parties: {self.parties}, but there are {agents} parties")

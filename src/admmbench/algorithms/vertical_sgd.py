@@ -68,8 +68,8 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
             X, y = problem.X[rows], problem.y[rows]
             # The sum of the parties' parts is the prediction of the joined model.
             predictions = np.matmul(X, w.transpose(0, 2, 1))[..., 0]
-            slope = problem.loss.slope(predictions, y)[:, None] / rows.shape[1]
-            w = w - step * (np.matmul(slope, X) + strength * problem.penalty.gradient(w))
+            derivative = problem.loss.derivative(predictions, y)[:, None] / rows.shape[1]
+            w = w - step * (np.matmul(derivative, X) + strength * problem.penalty.gradient(w))
         state.w = w
         sent = np.broadcast_to(
             np.float32(0), (problem.n_agents, problem.n_seeds, problem.n_samples)

@@ -1,6 +1,6 @@
 """Audits: attacks on runs that reveal a wrong statement about privacy.
 
-Two neighbouring data sets, which pages and reports call worlds, differ in one record, the canary. The method runs on
+Two neighbouring data sets differ in one record, the canary. The method runs on
 both data sets, and each run is replayed on the other data set with the same noisy values. Five levels test these runs,
 from the noise to the success of an adversary:
 

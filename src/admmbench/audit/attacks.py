@@ -115,7 +115,7 @@ def lower_bound(
     value = float(epsilon_lower(*counts, delta, confidence))
     rates = _rate_intervals(*counts, confidence)
     (hits, _), (_, alarms) = rates
-    total, allowed = ledger.epsilon(delta), float(curve(ledger.spending()).power(alarms))
+    total, allowed = ledger.epsilon(delta), float(curve(ledger.composition()).power(alarms))
     sentence = (
         f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
         f"{power(len(first), delta, confidence):.3f}; composed is {total:.3f}. It finds the canary in at least "
@@ -131,7 +131,7 @@ def lower_bound(
 
 def points(ledger: Ledger) -> tuple[tuple[float, float], ...]:
     """Return some points of the trade-off curve of all releases: rates of false alarms, and the hits they allow."""
-    hits = curve(ledger.spending()).power(_ALARMS)
+    hits = curve(ledger.composition()).power(_ALARMS)
     return tuple(zip(_ALARMS.tolist(), hits.round(6).tolist(), strict=True))
 
 

@@ -24,8 +24,8 @@ from admmbench.audit.attacks import (
     trajectory_scores,
 )
 from admmbench.audit.findings import Audit, Finding, inapplicable_finding, worst_finding
-from admmbench.audit.neighbours import Neighbours, make_neighbours, other_records, unshuffled
-from admmbench.audit.runs import Pair, Run, RunData, run_pair, run_rounds
+from admmbench.audit.neighbours import NeighbouringData, make_neighbours, other_records, unshuffled
+from admmbench.audit.runs import Pair, Run, RunData, record_rounds, run_pair
 from admmbench.audit.settings import (
     AuditSettings,
     all_rounds,
@@ -193,7 +193,7 @@ class CanaryRuns:
         Budget of one release.
     """
 
-    def __init__(self, spec: RunSpec, neighbours: Neighbours, probed: list[Finding]) -> None:
+    def __init__(self, spec: RunSpec, neighbours: NeighbouringData, probed: list[Finding]) -> None:
         self.spec, self.neighbours, self.probed = spec, neighbours, probed
         self.checks = list(probed)
         self.scores: dict[tuple[str, str], list[Scores]] = defaultdict(list)
@@ -244,7 +244,7 @@ def _reason_not_to_audit(spec: RunSpec) -> str:
     if spec.as_problem.sharing == "constrained":
         return "Audits are for problems over rows or columns."
     if spec.scheme.by_labels:
-        return "Records are shared out by their labels, so that another label moves other records."
+        return "Records are partitioned by their labels, so that another label moves other records."
     if spec.release is None:
         return f"{spec.algorithm} declares no noisy release, so that it claims nothing."
     if not spec.private:
@@ -252,7 +252,7 @@ def _reason_not_to_audit(spec: RunSpec) -> str:
     return ""
 
 
-def probe(spec: RunSpec, neighbours: Neighbours, rounds: Sequence[int]) -> list[Finding]:
+def probe(spec: RunSpec, neighbours: NeighbouringData, rounds: Sequence[int]) -> list[Finding]:
     """Return the findings of the levels without statistics, the worst of all rounds each.
 
     The list is empty if releases are not in the transcript. The statistical levels need many runs, so that they look at
@@ -285,7 +285,7 @@ def probe(spec: RunSpec, neighbours: Neighbours, rounds: Sequence[int]) -> list[
 
 
 def probe_other_records(
-    spec: RunSpec, neighbours: Neighbours, rounds: Sequence[int]
+    spec: RunSpec, neighbours: NeighbouringData, rounds: Sequence[int]
 ) -> Iterator[Finding]:
     """Replay a run on data sets that have no record in common with its own, and yield the findings.
 
@@ -294,12 +294,12 @@ def probe_other_records(
     Data on which the method ends in an error are passed over.
     """
     spec = spec.model_copy(update={"seeds": (0,)})
-    run, passed_over = run_rounds(spec, neighbours.first, rounds), True
+    run, passed_over = record_rounds(spec, neighbours.first, rounds), True
     if run.uncovered or not np.isfinite(run.model).all():
         return
     for data in other_records(neighbours.first.data):
         with suppress(AlgorithmError):
-            replay = run_rounds(spec, neighbours.first._replace(data=data), rounds, run)
+            replay = record_rounds(spec, neighbours.first._replace(data=data), rounds, run)
             yield levels.coupling(run, replay, neighbours.canary)
             passed_over = False
     if passed_over:
@@ -308,7 +308,7 @@ def probe_other_records(
 
 
 def _compare_with_loudest_noise(
-    spec: RunSpec, neighbours: Neighbours, second: RunData, rounds: Sequence[int]
+    spec: RunSpec, neighbours: NeighbouringData, second: RunData, rounds: Sequence[int]
 ) -> list[Finding]:
     """Compare runs with as many factors of the noise as solvers can follow."""
     *larger, least = _FACTOR_COUNTS
@@ -320,7 +320,7 @@ def _compare_with_loudest_noise(
 
 def _compare_rounds(
     spec: RunSpec,
-    neighbours: Neighbours,
+    neighbours: NeighbouringData,
     second: RunData,
     rounds: Sequence[int],
     noise_factors: Array,

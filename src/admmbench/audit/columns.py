@@ -10,7 +10,7 @@ import numpy as np
 
 from admmbench.audit.attacks import Scores, lower_bound, points, power
 from admmbench.audit.findings import Audit
-from admmbench.audit.runs import Run, RunData, run_rounds
+from admmbench.audit.runs import Run, RunData, record_rounds
 from admmbench.audit.settings import AuditSettings, all_rounds
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset
@@ -29,7 +29,7 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: Sequen
     """
     n = settings.repeats
     runs = [
-        run_rounds(spec.model_copy(update={"seeds": seeds}), RunData(neighbour), rounds)
+        record_rounds(spec.model_copy(update={"seeds": seeds}), RunData(neighbour), rounds)
         for seeds, neighbour in (
             (tuple(range(n)), data),
             (tuple(range(n, 2 * n)), _with_another_column(data)),

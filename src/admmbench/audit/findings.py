@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from admmbench.files import SEAL
+from admmbench.files import CHECKSUM_KEY
 from admmbench.validation import Strict
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Audit(Strict):
             sentences += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
         if self.compared:
             sentences += [
-                f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"
+                f"Compared between the data sets: {self.compared} of {self.of_rounds} rounds"
             ]
         if self.one_run:
             sentences += [
@@ -161,7 +161,7 @@ class Audit(Strict):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Make an audit from the dictionary of `to_dict`, or from a file that has a checksum besides."""
-        return cls.model_validate({name: v for name, v in values.items() if name != SEAL})
+        return cls.model_validate({name: v for name, v in values.items() if name != CHECKSUM_KEY})
 
 
 def table(audit: Audit) -> Table:

@@ -116,7 +116,7 @@ def coupling(first: Run, second: Run, canary: str) -> Finding:
     value = float(np.max([size for size, _ in differences], initial=0))
     # The first in time is the cause of the others.
     fault = next((sentence for size, sentence in differences if not size <= most), None)
-    good = "With the same noisy values, both worlds send, keep and measure the same."
+    good = "With the same noisy values, both data sets send, keep and measure the same."
     return tested_finding(COUPLING, canary, value, most, fault, good)
 
 
@@ -126,7 +126,7 @@ def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
     for t, ours in first.public.items():
         theirs = second.public[t]
         for name in ours | theirs:
-            sentence = f"Data leave without noise: {name} of round {t} tells the worlds apart."
+            sentence = f"Data leave without noise: {name} of round {t} tells the data sets apart."
             yield _difference(ours.get(name), theirs.get(name), n_seeds), sentence
 
 
@@ -175,7 +175,7 @@ def _noise_differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
             yield (
                 difference,
                 f"The {attribute} of the noise depends on the data: in round {one.t} it differs by up to "
-                f"{difference:.2%} between the worlds, which tells them apart.",
+                f"{difference:.2%} between the data sets, which tells them apart.",
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.audit.runs import RunData, run_rounds
+from admmbench.audit.runs import RunData, record_rounds
 from admmbench.audit.settings import Name
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset, Split
@@ -17,7 +17,7 @@ from admmbench.spec.run import RunSpec
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NeighbouringData:
     """Neighbouring data sets. Where totals are about whole agents, all records of one agent are canaries."""
 
     canary: Name
@@ -39,7 +39,7 @@ def unshuffled(spec: RunSpec) -> RunSpec:
 
 def make_neighbours(
     spec: RunSpec, data: Dataset, rounds: Sequence[int], names: Sequence[Name]
-) -> Iterator[Neighbours]:
+) -> Iterator[NeighbouringData]:
     """Make the neighbouring data sets of each named canary.
 
     Parameters
@@ -52,7 +52,7 @@ def make_neighbours(
     names
         Names of the canaries.
     """
-    pilot = run_rounds(spec, RunData(data), rounds)
+    pilot = record_rounds(spec, RunData(data), rounds)
     problem = pilot.federation.problem
     assert isinstance(problem, BoundRows)
     agent, rows = _smallest_agent(spec, data)
@@ -78,7 +78,7 @@ def make_neighbours(
             second = RunData(
                 _replaced_records(data, changed, x, right_y if y != right_y else wrong_y)
             )
-        yield Neighbours(name, int(row), first, second, without)
+        yield NeighbouringData(name, int(row), first, second, without)
 
 
 def _replaced_records(data: Dataset, rows: Any, x: Array, y: Any) -> Dataset:
@@ -135,7 +135,7 @@ def _largest_entry(problem: BoundRows) -> float:
 
 def _contributions(problem: BoundRows, rows: Array) -> Array:
     """Return the norms of the records' contributions to the gradient at the first model, which is zero."""
-    derivatives = problem.loss.slopes(
+    derivatives = problem.loss.derivatives(
         np.zeros((len(rows), problem.model_shape[0]), problem.dtype), problem.y[rows]
     )
     return np.linalg.norm(derivatives, axis=1) * np.linalg.norm(problem.X[rows], axis=1)

@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from admmbench.audit.findings import Finding, ManyCanaries, inapplicable_finding, tested_finding
 from admmbench.audit.neighbours import possible_targets, rows_of_agents
-from admmbench.audit.runs import Run, RunData, run_rounds
+from admmbench.audit.runs import Run, RunData, record_rounds
 from admmbench.audit.transcripts import SPHERICAL
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset
@@ -86,19 +86,19 @@ def attack(
         ), None
     spec = spec.model_copy(update={"seeds": spec.seeds[:1]})
     canaries = Canaries(spec, data, count)
-    run = run_rounds(spec, canaries.data_with(canaries.coins), rounds)
+    run = record_rounds(spec, canaries.data_with(canaries.coins), rounds)
     if run.uncovered:
         return inapplicable_finding(LEVEL, CANARY, run.uncovered), None
     if not np.isfinite(run.model).all():
         return inapplicable_finding(LEVEL, CANARY, "The run diverges"), None
     nobody = canaries.data_with(np.zeros_like(canaries.coins))
-    noise_without = _noise(run, run_rounds(spec, nobody, rounds, run))
+    noise_without = _noise(run, record_rounds(spec, nobody, rounds, run))
     shifts: dict[int, list[Array]] = defaultdict(list)
     turns = int(canaries.turns.max()) + 1
     for turn in range(turns):
         present = canaries.turns == turn
         taken = canaries.rows[present] if spec.method.sampling < 1 else None
-        replay = run_rounds(spec, canaries.data_with(present), rounds, run, taken)
+        replay = record_rounds(spec, canaries.data_with(present), rounds, run, taken)
         noise_with = _noise(run, replay)
         for observer in canaries.observers[present]:
             pairs = zip(noise_without[observer], noise_with[observer], strict=True)
@@ -118,8 +118,10 @@ def attack(
         guesses=guesses,
         right=right,
         epsilon_ledger=total,
-        epsilon_lower=epsilon_lower(len(scores), guesses, right, spec.delta, confidence),
-        epsilon_power=epsilon_lower(len(scores), len(scores), len(scores), spec.delta, confidence),
+        epsilon_lower=epsilon_lower_by_guesses(len(scores), guesses, right, spec.delta, confidence),
+        epsilon_power=epsilon_lower_by_guesses(
+            len(scores), len(scores), len(scores), spec.delta, confidence
+        ),
     )
     return _finding(many), many
 
@@ -267,7 +269,7 @@ def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple
     expected = np.cumsum(expit(np.abs(scores[order])))
     choices = np.unique(np.geomspace(1, len(scores), _CHOICES).round().astype(int))
     bounds = [
-        epsilon_lower(len(scores), r, int(expected[r - 1]), delta, confidence)
+        epsilon_lower_by_guesses(len(scores), r, int(expected[r - 1]), delta, confidence)
         for r in choices.tolist()
     ]
     # Where no number promises anything, all are guessed.
@@ -276,7 +278,7 @@ def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple
     return guesses, int(((scores[guessed] > 0) == coins[guessed]).sum())
 
 
-def epsilon_lower(
+def epsilon_lower_by_guesses(
     canaries: int, guesses: int, right: int, delta: float, confidence: float
 ) -> float:
     """Bound epsilon from below by guesses about many canaries in one run; at least 0.
@@ -319,7 +321,7 @@ def chances(
     Parameters
     ----------
     canaries, guesses, right
-        See `epsilon_lower`.
+        See `epsilon_lower_by_guesses`.
     epsilon, delta
         Parameters of the guarantee.
     """

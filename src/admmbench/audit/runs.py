@@ -157,7 +157,7 @@ class Run:
         )
 
 
-def run_rounds(
+def record_rounds(
     spec: RunSpec,
     data: RunData,
     rounds: Sequence[int],
@@ -240,17 +240,17 @@ def run_pair(
     replaced = sampled and spec.privacy.relation == "replace"
 
     def replays(seed_spec: RunSpec, own_data: RunData) -> Replays:
-        run = run_rounds(seed_spec, own_data, rounds)
+        run = record_rounds(seed_spec, own_data, rounds)
 
         def replay(data: RunData, forced: bool) -> Run:
             if data is own_data and not forced:
                 return run
-            return run_rounds(seed_spec, data, rounds, run, row if forced else None)
+            return record_rounds(seed_spec, data, rounds, run, row if forced else None)
 
         first, second = replay(pair[0], sampled), replay(pair[1], replaced)
         without = second
         if replaced:
-            without = run_rounds(seed_spec, own_data, rounds, run, row, taken=False)
+            without = record_rounds(seed_spec, own_data, rounds, run, row, taken=False)
         return Replays(run, first, second, without)
 
     specs = (spec.model_copy(update={"seeds": tuple(numbers)}) for numbers in seeds)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from admmbench.base.types import Array, Block, factors
-from admmbench.privacy import Cost, Draw, Gaussian, Ledger, Noise, Spending, samplers
+from admmbench.privacy import Composition, Cost, Draw, Gaussian, Ledger, Noise, samplers
 
 LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}
 SPHERICAL = "spherical"
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
         return f"{self.times} {self.cost.name}"
 
 
-def entries(then: Spending, now: Spending) -> list[Entry]:
+def entries(then: Composition, now: Composition) -> list[Entry]:
     """Return the entries that a ledger got between two states.
 
     A ledger does not keep the number of Gaussian releases of all records, so that these are one entry.
@@ -173,7 +173,7 @@ class RecordingNoise(Noise):
     def start_ledgers(self) -> None:
         """Let ledgers begin with nothing."""
         self.ledgers = [Ledger() for _ in self.ledgers]
-        self._accounted = [ledger.spending() for ledger in self.ledgers]
+        self._accounted = [ledger.composition() for ledger in self.ledgers]
 
     def end(self, t: int) -> None:
         """Record as faults the ledger entries of the round that belong to no draw."""
@@ -227,8 +227,8 @@ class RecordingNoise(Noise):
 
     def _entered(self) -> list[list[Entry]]:
         """Return the entries that the ledgers got since the last call."""
-        then, self._accounted = self._accounted, [ledger.spending() for ledger in self.ledgers]
-        return [entries(*spendings) for spendings in zip(then, self._accounted, strict=True)]
+        then, self._accounted = self._accounted, [ledger.composition() for ledger in self.ledgers]
+        return [entries(*compositions) for compositions in zip(then, self._accounted, strict=True)]
 
     def next_draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0

@@ -71,7 +71,7 @@ class Resources:
     Attributes
     ----------
     state_copies
-        Upper bound on the copies of all local models in the state, besides global models. If columns are shared out,
+        Upper bound on the copies of all local models in the state, besides global models. If columns are partitioned,
         these are copies of all parties' predictions.
     gradients_once
         Approximate number of gradients of every record before the first round or in it alone, for the forecast.
@@ -124,7 +124,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     Attributes
     ----------
     sharing
-        What may be shared out over agents: ``rows``, ``columns``, or both.
+        What may be partitioned over agents: ``rows``, ``columns``, or both.
     variants
         What ``variant`` may be: ``reference`` only where authors published code.
     release

@@ -103,11 +103,11 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
 def _distance_to_stationary(gradient: Array, w: Array, problem: BoundConstrained) -> Array:
     """Return ``dist_inf(0, gradient + dh(w))``, shape (S,)."""
     if problem.penalty.smooth:
-        slope = gradient + problem.strength * problem.penalty.gradient(w)
+        subgradient = gradient + problem.strength * problem.penalty.gradient(w)
     else:
         at_kink = np.maximum(np.abs(gradient) - problem.strength, 0)
-        slope = np.where(w == 0, at_kink, gradient + problem.strength * np.sign(w))
-    return np.asarray(np.abs(slope).max(axis=1))
+        subgradient = np.where(w == 0, at_kink, gradient + problem.strength * np.sign(w))
+    return np.asarray(np.abs(subgradient).max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,9 @@ def solve(
     before: tuple[Array, Array] | None = None
     solution, unsolved = np.empty_like(start), np.ones(start.shape[:2], bool)
     for _ in range(_MOST_STEPS):
-        gradient = objective.slope(ahead) if penalty.smooth else objective.gradient(ahead).value
+        gradient = (
+            objective.full_gradient(ahead) if penalty.smooth else objective.gradient(ahead).value
+        )
         gradient += quadratic(ahead)
         if before is not None:
             moved, turned = norms(ahead - before[0]), norms(gradient - before[1])
@@ -195,8 +197,8 @@ class PerturbedSolution(Exact):
     """Gaussian noise on what is made of the solutions."""
 
     release = Release("gaussian", "solution", scaled_for="replace")
-    # Lemma 4 of huang2019: convex, smooth f_i, of which clipped slopes are no gradients; c1 bounds gradients.
-    needs = ("convex loss", "smooth penalty", "bounded slope", "unclipped slope")
+    # Lemma 4 of huang2019: convex, smooth f_i, of which clipped derivatives are no gradients; c1 bounds gradients.
+    needs = ("convex loss", "smooth penalty", "bounded derivative", "unclipped derivative")
 
     @property
     def farthest(self) -> float:

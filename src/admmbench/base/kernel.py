@@ -121,8 +121,8 @@ def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bo
     def solve(
         known: Any, z: Any, w: Any, dual: Any, weights: Weights, numbers: tuple[Any, ...]
     ) -> Any:
-        slope = known + weights.strength * penalty_gradient(w if at_global else z)
-        return step(slope, z, w, dual, weights.rho, *numbers)
+        full_gradient = known + weights.strength * penalty_gradient(w if at_global else z)
+        return step(full_gradient, z, w, dual, weights.rho, *numbers)
 
     return solve
 
@@ -372,8 +372,8 @@ def in_plain_arrays(update: LocalUpdate, known: Callable[[], Array]) -> None:
         factors(np.broadcast_to(number, z.shape[:2]), z) for number in step_numbers(update)
     )
     partial = np.zeros_like(z)
-    step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
-    solve = make_solve(step, slope, fused.at == "global")
+    step, penalty_gradient = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
+    solve = make_solve(step, penalty_gradient, fused.at == "global")
     finish = make_finish(solve, z.dtype.type, **fused.flags(make_finish))
     make_update(
         solve,

@@ -1,4 +1,4 @@
-"""ADMM over distributed features: the frame of hu2019's methods.
+"""ADMM over distributed features: the base algorithm of hu2019's methods.
 
 `admm_sharing` sends predictions as they are, `dp_admm_sharing` perturbs them.
 """
@@ -127,6 +127,6 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
             return np.square(x - step / (1 + problem.weight)).sum(axis=1)
 
         total = np.sum(federation.each(of_party), axis=0)
-        slope = problem.loss.slope(state.z.astype(np.float64), problem.y)
-        total = total + np.square(slope - pull).sum(axis=1)
+        derivative = problem.loss.derivative(state.z.astype(np.float64), problem.y)
+        total = total + np.square(derivative - pull).sum(axis=1)
         return {"lyapunov": total + np.square(gap).sum(axis=1)}

@@ -2,7 +2,7 @@
 
 A claim is an entry of a file in ``config/claims/``: a statement, its place in the paper, and pieces of evidence, of one
 of several kinds, which :mod:`admmbench.claims.kinds` documents. Each piece selects runs of an experiment and yields
-contrasts of them, with the regions in which they should lie. :mod:`admmbench.claims.judge` decides all kinds alike.
+contrasts of them, with the regions in which they should lie. :mod:`admmbench.claims.judge` judges all kinds in one way.
 """
 
 from __future__ import annotations

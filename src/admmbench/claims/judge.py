@@ -22,7 +22,7 @@ from admmbench.claims.evidence import Evidence
 from admmbench.claims.kinds import Order
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
-from admmbench.inference.contrasts import TEST, Decision, Region, decide
+from admmbench.inference.contrasts import TEST, Decision, Region, joint_decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.power import seeds_needed
 from admmbench.results import statistics
@@ -292,7 +292,7 @@ class _Case:
             )
         regions = regions_of(self.contrasts, tests, some=evidence.some)
         parts = [self._part(*pair) for pair in zip(self.contrasts, regions, strict=True)]
-        apparent = decide((part.outcome for part in parts), some=evidence.some)
+        apparent = joint_decision((part.outcome for part in parts), some=evidence.some)
         # A counterexample stands even if other runs are absent, and so does an example where one is enough.
         enough = Decision.SUPPORTED if evidence.some else Decision.CONTRADICTED
         is_unprinted = bool(evidence.unprinted) and apparent == Decision.CONTRADICTED

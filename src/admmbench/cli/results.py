@@ -29,7 +29,7 @@ def _figures(options: argparse.Namespace) -> None:
     FILE             figures.json of an experiment, a list of figures in JSON, a file of results
                      (.nc), or with --reference the name of an experiment
     --results FILE   results.nc, for figures in JSON
-    --reference      draw the results that are kept
+    --reference      draw the reference results
     --output FOLDER  folder to write (default: figures/<experiment>)
     """
     from admmbench.figures import Figure, drawing
@@ -73,7 +73,7 @@ def _read_drawn_results(source: Path, results: Path | None, from_reference: bool
         if references := reference.load([str(source)]):
             return references[str(source)]
         raise ValueError(
-            f"{source}: no results of this experiment are kept; name one of reference/"
+            f"{source}: there are no reference results of this experiment; name one of reference/"
         )
     if source.suffix == ".nc" and not results:
         results = source
@@ -254,9 +254,9 @@ def _keep(options: argparse.Namespace) -> None:
     FILE ...         results.nc, or trials.csv of a search
     --made-by TEXT   command that makes these results (required)
     --folder FOLDER  folder to write (default: reference)
-    --add            add the runs to those that are kept of the same experiment, instead of
+    --add            add the runs to the reference results of the same experiment, instead of
                      replacing them
-    --replace        replace only the methods that are kept under the same labels; of trials, the
+    --replace        replace only the methods with the same labels; of trials, the
                      same searches
     --every N        keep one in so many of the evaluated rounds, the first, and the last of each
                      method; files.yaml says so (default: 1)
@@ -298,7 +298,7 @@ def run_facts(trace: xr.Dataset) -> dict[str, Any]:
         "fraction": "valid_range" in metric.attrs,
         "mean": float(metric.isel(round=-1).where(fine).mean("seed")),
         "seeds": trace.sizes["seed"],
-        "lost": int((~fine).sum()),
+        "failed": int((~fine).sum()),
         "guarantee": guarantee,
         "epsilon": float(loss.isel(round=-1).max()),
         "delta": trace.attrs["delta"],
@@ -318,15 +318,15 @@ def run_summary(trace: xr.Dataset) -> str:
     from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
 
     facts = run_facts(trace)
-    fraction, n, lost = facts["fraction"], facts["seeds"], facts["lost"]
+    fraction, n, failed = facts["fraction"], facts["seeds"], facts["failed"]
     unit = in_unit("%" if fraction else facts["unit"])
-    mean = f"{measured(facts['mean'], fraction)}, mean over {counted(n - lost, 'seed')}"
+    mean = f"{measured(facts['mean'], fraction)}, mean over {counted(n - failed, 'seed')}"
     parts = [
         f"{facts['title']}: after {counted(facts['rounds'], 'round')} {facts['metric']}{unit} is "
-        + (mean if lost < n else "unknown")
+        + (mean if failed < n else "unknown")
     ]
-    if lost:
-        parts.append(f"{lost} of {counted(n, 'seed')} lost (diverged or timed out)")
+    if failed:
+        parts.append(f"{failed} of {counted(n, 'seed')} failed (diverged or timed out)")
     loss = _LOSSES.get(facts["guarantee"], "total ε")
     parts.append(f"{loss} {number(facts['epsilon'])} at δ = {facts['delta']:g}")
     if facts["best_constant"] is not None:

@@ -16,7 +16,7 @@ from admmbench.cli.options import (
     wide_console,
 )
 from admmbench.cli.results import run_summary
-from admmbench.files import sealed_json, write
+from admmbench.files import checksummed_json, write
 from admmbench.files.core_yaml import parse_words, parse_yaml
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _account(options: argparse.Namespace) -> None:
       admmbench account all
 
     NAME                method, or a mechanism: gaussian (with --multiplier), laplace or pure (with
-                        --epsilon); or all, for a table of every method with every unit, trust,
+                        --epsilon); or all, for a table of every method with every unit, threat model,
                         relation and sampling
     [KEY=VALUE ...]     further arguments of admmbench.simulate, such as agents=5; sensitivity is
                         global if it is not stated
@@ -117,7 +117,7 @@ def _account(options: argparse.Namespace) -> None:
     --delta TEXT        failure probability of totals
     --sampling TEXT     probability that a record takes part in a mechanism
     --trials TEXT       of a search for settings, whose total is stated as well
-    --covers TEXT       what --total is of: run (default); or every_trial or best_trial, with --trials
+    --covers TEXT       composition scope of --total: run (default); or every_trial or best_trial, with --trials
     --json              print one JSON document
     """
     from admmbench.engine import account
@@ -201,7 +201,7 @@ def _audit(options: argparse.Namespace) -> int:
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
         outcome = audit(spec, data, settings, progress)
     if options.output:
-        write(options.output, sealed_json(outcome.to_dict(), indent=1))
+        write(options.output, checksummed_json(outcome.to_dict(), indent=1))
         return int(options.strict and not outcome.complete)
     console = wide_console()
     if outcome.findings:

@@ -42,7 +42,7 @@ def _study(options: argparse.Namespace) -> int:
     [WORDS ...]  overlays of config/config.yaml (your files, or installed ones such as laptop.yaml);
                  options of snakemake, such as -n (only list the jobs) and --cores 4 (default: all
                  cores); targets of snakemake; and --until-decided, which orders further seeds until
-                 every row is decided
+                 every setting is conclusive
     """
     refuse_small_limit()
     from admmbench.watch.study import run, split_overlays, until_decided
@@ -71,7 +71,7 @@ def _rank(options: argparse.Namespace) -> int:
     --agents TEXT      with equal shares (default: one for each group, or 10)
     --loss TEXT        default: logistic, softmax, or huber for numbers
     --noise TEXT       published, laplace or gaussian (default), where a method has it
-    --seeds TEXT       of the first look (default: 10)
+    --seeds TEXT       of the first interim analysis (default: 10)
     --trials TEXT      settings that are tried for each method and total (default: 24)
     --margin TEXT      difference that does not matter (default: 1 point of an error; 0 for
                        numbers)
@@ -141,7 +141,7 @@ def _rank(options: argparse.Namespace) -> int:
     report = folder / "results/report/config/index.html"
     print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
     print(
-        "  admmbench study --until-decided   # more seeds, up to the last look, until the answer is decided"
+        "  admmbench study --until-decided   # more seeds, up to the last interim analysis, until the answer is decided"
     )
     print(f"  admmbench study                   # after changes to config/experiments/{NAME}.yaml")
     if options.open:
@@ -164,8 +164,8 @@ def _plan(options: argparse.Namespace) -> None:
     -C, --config TEXT ...    keys of the configuration, KEY=VALUE, as for snakemake
     --cores N                default: all
     --measure                time rounds again
-    --power                  instead: which differences numbers of seeds show, and what deciding
-                             the study costs
+    --power                  instead: which differences numbers of seeds show, and what a
+                             conclusive study costs
     """
     from admmbench.forecast import plan, power
     from admmbench.forecast.timing import Speeds
@@ -225,7 +225,7 @@ def _gc(options: argparse.Namespace) -> None:
 
 @Command
 def _migrate(options: argparse.Namespace) -> int:
-    """After an upgrade, keep the results that today's code computes alike.
+    """After an upgrade, keep the results that today's code reproduces.
 
       admmbench migrate --dry-run
       admmbench migrate my_study laptop.yaml

@@ -43,9 +43,9 @@ class LossCase:
         """Return predictions (n, K) and targets (n,) at which losses have their extremes: near, far and in between."""
         return [_points(self.loss, data) for data in self.suited]
 
-    def slopes(self, u: Array, y: Array) -> Array:
+    def derivatives(self, u: Array, y: Array) -> Array:
         """Return the derivatives of the loss with respect to the predictions, shape (n, K)."""
-        return self.loss.slopes(u[:, None].copy(), y[:, None])[:, 0]
+        return self.loss.derivatives(u[:, None].copy(), y[:, None])[:, 0]
 
     def values(self, u: Array, y: Array) -> Array:
         """Return the losses of predictions (n, K), shape (n,)."""
@@ -56,7 +56,9 @@ class LossCase:
         K = u.shape[1]
         second = np.empty((len(u), K, K))
         for k, step in enumerate(STEP * np.eye(K)):
-            second[:, k] = (self.slopes(u + step, y) - self.slopes(u - step, y)) / (2 * STEP)
+            second[:, k] = (self.derivatives(u + step, y) - self.derivatives(u - step, y)) / (
+                2 * STEP
+            )
         return second
 
 

@@ -49,26 +49,26 @@ def some_data_set_suits_it(case: LossCase) -> None:
         ensure((score >= 0).all(), f"{data.name}: {loss.metric} is negative")
 
 
-def slopes_are_differences_of_the_value(case: LossCase) -> None:
+def derivatives_are_differences_of_the_value(case: LossCase) -> None:
     """Ensure that derivatives agree with central differences, within curvature times step, also at kinks."""
     for u, y in case.points:
-        slopes, K = case.slopes(u, y), u.shape[1]
+        derivatives, K = case.derivatives(u, y), u.shape[1]
         value = case.values(u, y)
         for k, step in enumerate(STEP * np.eye(K)):
             higher, lower = case.values(u + step, y), case.values(u - step, y)
             allowed = case.loss.curvature_bound * STEP + _ROUNDING * (1 + np.abs(value))
-            allowed = allowed + 1e-9 * np.abs(u).max(axis=1) * (1 + np.abs(slopes[:, k]))
+            allowed = allowed + 1e-9 * np.abs(u).max(axis=1) * (1 + np.abs(derivatives[:, k]))
             difference = (higher - lower) / (2 * STEP)
-            close(slopes[:, k], difference, allowed, f"slope in prediction {k}")
+            close(derivatives[:, k], difference, allowed, f"derivative in prediction {k}")
 
 
-def curvature_is_a_difference_of_slopes(case: LossCase) -> None:
+def curvature_is_a_difference_of_derivatives(case: LossCase) -> None:
     """Ensure that differences of derivatives lie between the curvatures around, which differ at kinks only."""
     assert case.scalar
     for points, y in case.points:
         u = points[:, 0]
-        slopes = [case.scalar.slope(u + step, y) for step in (STEP, -STEP)]
-        difference = (slopes[0] - slopes[1]) / (2 * STEP)
+        derivatives = [case.scalar.derivative(u + step, y) for step in (STEP, -STEP)]
+        difference = (derivatives[0] - derivatives[1]) / (2 * STEP)
         around = [case.scalar.curvature(u + step, y) for step in (-STEP, 0.0, STEP)]
         allowed = 1e-4 * case.loss.curvature_bound + 1e-8 * (1 + np.abs(u))
         between = np.clip(difference, np.min(around, axis=0), np.max(around, axis=0))
@@ -84,29 +84,42 @@ def values_are_finite_for_huge_predictions(case: LossCase) -> None:
             where = f"predictions of {scale:.0e} in {dtype.__name__}"
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 try:
-                    slopes, values = case.slopes(far, targets), case.values(far, targets)
+                    derivatives, values = case.derivatives(far, targets), case.values(far, targets)
                     more = case.scalar.curvature(far[:, 0], targets) if case.scalar else values
                 except FloatingPointError as error:
                     raise AssertionError(f"{where}: {error}") from None
-            for quantity, numbers in (("slope", slopes), ("value", values), ("curvature", more)):
+            for quantity, numbers in (
+                ("derivative", derivatives),
+                ("value", values),
+                ("curvature", more),
+            ):
                 ensure(np.isfinite(numbers).all(), f"{where}: the {quantity} is not finite")
-            ensure(slopes.dtype == dtype, f"slopes of {dtype.__name__} are {slopes.dtype}")
+            ensure(
+                derivatives.dtype == dtype,
+                f"derivatives of {dtype.__name__} are {derivatives.dtype}",
+            )
             ensure(values.dtype == np.float64, f"losses are {values.dtype}, not float64")
 
 
-def slopes_are_as_steep_as_it_says(case: LossCase) -> None:
+def derivatives_are_as_steep_as_it_says(case: LossCase) -> None:
     """Ensure that bounds are suprema of the derivative, in each norm."""
     loss = case.loss
-    slopes = [case.slopes(u, y) for u, y in case.points]
-    for order, bound in ((1, loss.slope_l1), (2, loss.slope_l2), (np.inf, loss.slope_linf)):
-        largest = np.array([np.linalg.norm(vectors, order, axis=1).max() for vectors in slopes])
-        supremum(largest, bound, f"the l{order} norm of the slope")
+    derivatives = [case.derivatives(u, y) for u, y in case.points]
+    for order, bound in (
+        (1, loss.derivative_l1),
+        (2, loss.derivative_l2),
+        (np.inf, loss.derivative_linf),
+    ):
+        largest = np.array(
+            [np.linalg.norm(vectors, order, axis=1).max() for vectors in derivatives]
+        )
+        supremum(largest, bound, f"the l{order} norm of the derivative")
         if math.isinf(bound):
-            far = [case.slopes(1e9 * np.sign(u), y) for u, y in case.points]
+            far = [case.derivatives(1e9 * np.sign(u), y) for u, y in case.points]
             steep = max(np.linalg.norm(vectors, order, axis=1).max() for vectors in far)
             ensure(
                 steep > 1000 * largest.max(),
-                f"it says that its slope is unbounded, but the l{order} norm stays at {steep:.3g}",
+                f"it says that its derivative is unbounded, but the l{order} norm stays at {steep:.3g}",
             )
 
 
@@ -123,12 +136,12 @@ def curvature_is_as_large_as_it_says(case: LossCase) -> None:
     supremum(np.array(rounded), bound, "the curvature")
 
 
-def slopes_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
+def derivatives_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
     """Ensure that derivatives span no more dimensions than `rank` says."""
     for u, y in case.points:
-        rank = int(np.linalg.matrix_rank(case.slopes(u, y), rtol=1e-9))
+        rank = int(np.linalg.matrix_rank(case.derivatives(u, y), rtol=1e-9))
         declared = case.loss.rank(u.shape[1])
-        ensure(rank <= declared, f"its slopes span {rank} dimensions, rank says {declared}")
+        ensure(rank <= declared, f"its derivatives span {rank} dimensions, rank says {declared}")
 
 
 def it_is_convex_or_not_as_it_says(case: LossCase) -> None:
@@ -149,39 +162,39 @@ def it_is_convex_or_not_as_it_says(case: LossCase) -> None:
     )
 
 
-def slopes_are_scaled_in_place(case: LossCase) -> None:
+def derivatives_are_scaled_in_place(case: LossCase) -> None:
     """Ensure that scaled derivatives take the place of predictions, with norms of the unscaled ones."""
     rng = np.random.default_rng(5)
     for points, y in case.points:
         u = np.stack([points, points[::-1]], axis=1)
-        plain = np.stack([case.slopes(u[:, s], y) for s in range(2)], axis=1)
+        plain = np.stack([case.derivatives(u[:, s], y) for s in range(2)], axis=1)
         scale, place = rng.uniform(0.1, 2, len(u)), u.copy()
-        norms = case.loss.scaled_slopes(place, y, scale)
+        norms = case.loss.scaled_derivatives(place, y, scale)
         size = 1 + np.abs(plain)
-        close(place, scale[:, None, None] * plain, 1e-12 * size, "scaled slope")
+        close(place, scale[:, None, None] * plain, 1e-12 * size, "scaled derivative")
         for order, measured in ((1, norms.l1), (2, norms.l2)):
             wanted = np.linalg.norm(plain, order, axis=2)
-            close(measured, wanted, 1e-12 * (1 + wanted), f"l{order} norm of the slope")
+            close(measured, wanted, 1e-12 * (1 + wanted), f"l{order} norm of the derivative")
 
 
 def probabilities_are_clipped_to_the_floor(case: LossCase) -> None:
     """Ensure that a floor of 0 changes nothing, and that a floor moves no derivative further than itself."""
     for u, y in case.points:
-        plain = case.slopes(u, y)
+        plain = case.derivatives(u, y)
         for floor in (0.0, 1e-3):
-            clipped = case.loss.clipped(floor).slopes(u[:, None].copy(), y[:, None])[:, 0]
-            close(clipped, plain, floor * (1 + 1e-9), f"slope with the floor {floor}")
+            clipped = case.loss.clipped(floor).derivatives(u[:, None].copy(), y[:, None])[:, 0]
+            close(clipped, plain, floor * (1 + 1e-9), f"derivative with the floor {floor}")
 
 
 _ALWAYS: Sequence[Callable[[LossCase], None]] = (
     some_data_set_suits_it,
-    slopes_are_differences_of_the_value,
+    derivatives_are_differences_of_the_value,
     values_are_finite_for_huge_predictions,
-    slopes_are_as_steep_as_it_says,
+    derivatives_are_as_steep_as_it_says,
     curvature_is_as_large_as_it_says,
-    slopes_lie_in_a_space_as_small_as_it_says,
+    derivatives_lie_in_a_space_as_small_as_it_says,
     it_is_convex_or_not_as_it_says,
-    slopes_are_scaled_in_place,
+    derivatives_are_scaled_in_place,
     probabilities_are_clipped_to_the_floor,
 )
-_SCALAR: Sequence[Callable[[LossCase], None]] = (curvature_is_a_difference_of_slopes,)
+_SCALAR: Sequence[Callable[[LossCase], None]] = (curvature_is_a_difference_of_derivatives,)

@@ -91,7 +91,7 @@ def the_noise_matches_release_and_updates(case: MethodCase) -> None:
     release = case.cls.release
     assert release is not None
     federation = run_without_engine(case.spec(), case.data, rounds=3).federation
-    released = {cost.name for ledger in federation.ledgers for cost, _ in ledger.spending()}
+    released = {cost.name for ledger in federation.ledgers for cost, _ in ledger.composition()}
     ensure(
         released == {release.kind.name},
         f"it released {', '.join(released)}; declared: {release.kind.name} (law {release.law})",

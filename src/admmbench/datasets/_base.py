@@ -104,7 +104,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Facts:
+class DatasetFacts:
     """Facts of a data set that are known with and without its arrays.
 
     Attributes
@@ -172,12 +172,12 @@ class Facts:
     @property
     def facts(self) -> dict[str, Any]:
         """Return these facts by name."""
-        return {field.name: getattr(self, field.name) for field in fields(Facts)}
+        return {field.name: getattr(self, field.name) for field in fields(DatasetFacts)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetInfo(Facts):
-    """Facts of a data set that are known without any file, with those of `Facts`.
+class DatasetInfo(DatasetFacts):
+    """Facts of a data set that are known without any file, with those of `DatasetFacts`.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class Arrays:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Dataset(Facts, Arrays):
+class Dataset(DatasetFacts, Arrays):
     """Data set that is ready to use: facts, and `Arrays`, which are read-only and mapped from disk.
 
     Attributes

@@ -14,8 +14,8 @@ from admmbench.datasets._base import (
     Attribute,
     Dataset,
     DatasetDefinition,
+    DatasetFacts,
     DatasetInfo,
-    Facts,
     plain,
 )
 from admmbench.datasets._fetch import DatasetError
@@ -81,7 +81,7 @@ def check_dataset(data: Dataset) -> None:
     for key, attribute in data.attributes.items():
         if not isinstance(attribute, Attribute):
             raise ValueError(f"attributes: {key!r} is {_kind(attribute)}, expected an Attribute")
-    facts = checked(Facts, data.facts, "")
+    facts = checked(DatasetFacts, data.facts, "")
     try:
         _check_kinds(facts.name, data, facts.n_classes)
         check_arrays(checked_info(data.info), data)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo, Facts
+from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetFacts, DatasetInfo
 from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
-from admmbench.files import DAMAGED, MADE_AGAIN, hash_file, read_sealed, sealed_json, sync
+from admmbench.files import DAMAGED, MADE_AGAIN, checksummed_json, hash_file, read_checksummed, sync
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 7
@@ -90,7 +90,7 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     """
     folder = Path(directory)
     try:
-        metadata = read_sealed(folder / METADATA)
+        metadata = read_checksummed(folder / METADATA)
         if (version := metadata["format_version"]) != FORMAT_VERSION:
             raise ValueError(
                 f"{folder}: format version {version}, expected {FORMAT_VERSION}; {MADE_AGAIN}"
@@ -101,7 +101,7 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
         }
     except ValueError as error:
         raise DatasetError(f"no usable prepared data set: {error}") from error
-    facts = {field.name: metadata[field.name] for field in fields(Facts)}
+    facts = {field.name: metadata[field.name] for field in fields(DatasetFacts)}
     # JSON has no tuples.
     facts |= {name: tuple(facts[name]) for name in ("class_names", "domain")}
     if facts["target_range"] is not None:
@@ -139,7 +139,7 @@ def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
         path = folder / f"{name}.npy"
         np.save(path, np.ascontiguousarray(array), allow_pickle=False)
         metadata["arrays"][name] = hash_file(path)
-    text = sealed_json(metadata, indent=2, sort_keys=True, ensure_ascii=False)
+    text = checksummed_json(metadata, indent=2, sort_keys=True, ensure_ascii=False)
     (folder / METADATA).write_text(text, encoding="utf-8")
 
 

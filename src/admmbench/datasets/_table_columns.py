@@ -87,7 +87,9 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
     for what, is_compound in _COMPOUND.items():
         columns = [name for name, values in mixed.items() if values.map(is_compound).any()]
         if columns := [name for name in columns if name not in settings.left_out]:
-            instead = "" if settings.beside.issuperset(columns) else ", or kinds: {...: leave_out}"
+            instead = (
+                "" if settings.non_features.issuperset(columns) else ", or kinds: {...: leave_out}"
+            )
             raise ValueError(
                 f"{what} in {listed(columns)}: expected a number or text in each row; "
                 f"make a column of each part{instead}"
@@ -133,7 +135,7 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
 
     # Until the test part is drawn, any record may be a training record.
     seen = frame if tests is None else frame[~tests]
-    names = [name for name in frame.columns if name not in settings.beside]
+    names = [name for name in frame.columns if name not in settings.non_features]
     kinds = {name: kind_of(name, seen[name], settings) for name in names}
     leave_empty_out(seen, kinds, settings)
     required = columns_of_kind(kinds, "number", "category")
@@ -223,8 +225,8 @@ def _check_names(frame: pd.DataFrame, settings: Columns) -> None:
     if not settings.target:
         raise ValueError(f"target: name the column of the targets: {listed(columns)}{hint}")
     named = {
-        "target": settings.beside & {settings.target},
-        "group": settings.beside & {settings.group},
+        "target": settings.non_features & {settings.target},
+        "group": settings.non_features & {settings.group},
     }
     named |= {key: value for key, value in settings if key == "dropna" or isinstance(value, dict)}
     for key, names in named.items():

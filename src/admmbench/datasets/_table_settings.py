@@ -60,10 +60,10 @@ class Columns(Strict):
         if (self.decimal, self.thousands) != (".", ""):
             return None
         categories = {name for name, kind in self.kinds.items() if kind == "category"}
-        return self.beside | categories | self.categories.keys()
+        return self.non_features | categories | self.categories.keys()
 
     @property
-    def beside(self) -> set[str]:
+    def non_features(self) -> set[str]:
         """Return the columns that are no features: of the targets, of the group and of the test part."""
         parts = self.test if isinstance(self.test, dict) else ()
         return {self.target, self.group, *parts} - {""}
@@ -72,7 +72,7 @@ class Columns(Strict):
     def left_out(self) -> list[str]:
         """Return the columns that the user leaves out."""
         asked = [name for name, kind in self.kinds.items() if kind == "leave_out"]
-        return [name for name in asked if name not in self.beside]
+        return [name for name in asked if name not in self.non_features]
 
     @property
     def ranges_by_column(self) -> dict[str, Range]:

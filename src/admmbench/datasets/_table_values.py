@@ -136,7 +136,7 @@ def _explain_non_numbers(values: pd.Series[Any], bad: pd.Series[bool], settings:
         some = ", ".join([*odd[:SHOWN], *["..."] * (len(odd) > SHOWN)])
         fixes.append(f"na_values: [{some}] if they are missing")
     fixes.append(f"kinds: {{{name}: category}}")
-    fixes += [f"kinds: {{{name}: leave_out}}"] * (name not in settings.beside)
+    fixes += [f"kinds: {{{name}: leave_out}}"] * (name not in settings.non_features)
     if numbers[best[0]][left.index].notna().any():
         fixes.append("write numbers without a sign beside them")
     shown = []

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 
 from admmbench.datasets import _table_files
-from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo, Facts
+from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetFacts, DatasetInfo
 from admmbench.datasets._fetch import DatasetError
 from admmbench.datasets._table_settings import Columns, different
 from admmbench.files import digest, write
@@ -183,7 +183,7 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     content = hashlib.sha256()
     for array in (arrays.X_train, arrays.y_train, arrays.X_test, arrays.y_test):
         content.update(array.tobytes())
-    known = {field.name: facts[field.name] for field in fields(Facts) if field.name in facts}
+    known = {field.name: facts[field.name] for field in fields(DatasetFacts) if field.name in facts}
     checksums = {"arrays": f"sha256:{content.hexdigest()}"}
     return Dataset(name="arrays", settings={}, checksums=checksums, **vars(arrays), **known)
 

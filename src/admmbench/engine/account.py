@@ -13,7 +13,7 @@ from admmbench import algorithms
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
 from admmbench.privacy.curves import Curve, curve
-from admmbench.privacy.selection import SHAPES, Covers, covering, selected
+from admmbench.privacy.selection import SHAPES, CompositionScope, epsilon_in_scope, selected
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
 from admmbench.validation import Count, Number, Strict, checked, unknown
@@ -49,7 +49,7 @@ class Account(NamedTuple):
     @property
     def curve(self) -> Curve:
         """Return what an attacker who sees all releases finds at most."""
-        return curve(self.ledger.spending())
+        return curve(self.ledger.composition())
 
     def facts(self) -> dict[str, Any]:
         """Return totals, and hits of an attacker by the rate of false alarms."""
@@ -70,17 +70,17 @@ class Account(NamedTuple):
         Parameters
         ----------
         trials
-            How many there are, each with these releases, or their mean number where it is drawn; see `covering` for
-            parts of one.
+            How many there are, each with these releases, or their mean number where it is drawn; see `epsilon_in_scope`
+            for parts of one.
         """
-        spending, seen = self.ledger.spending(), Ledger()
-        for cost, count in spending:
+        composition, seen = self.ledger.composition(), Ledger()
+        for cost, count in composition:
             seen.add(cost, math.ceil(trials) * count)
         return {
             "every trial is seen": seen.epsilon(self.delta),
             **{
                 f"the best alone is seen, of a {shape} number (by Renyi divergences)": selected(
-                    spending, self.delta, trials, shape
+                    composition, self.delta, trials, shape
                 )
                 for shape in SHAPES
             },
@@ -156,10 +156,10 @@ class Mechanism(Strict):
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sampling: Annotated[Number, Field(gt=0, le=1)] = 1.0
     """Probability that a record takes part in a release with normal noise."""
-    covers: Covers = "run"
+    covers: CompositionScope = "run"
     """What the total to solve for is of."""
     trials: Trials | None = None
-    """Of the search that it covers."""
+    """Of the search within its composition scope."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -171,7 +171,9 @@ class Mechanism(Strict):
         if len(given) != 1 or getattr(self, other) is not None:
             raise ValueError(f"{self.name}: give the {own} of a release, or a total to solve for")
         if self.covers != "run" and (self.total is None or self.trials is None):
-            raise ValueError("covers: says what a total to solve for is of; give total and trials")
+            raise ValueError(
+                "covers: is the composition scope of a total to solve for; give total and trials"
+            )
         if self.sampling < 1 and self.name != "gaussian":
             raise ValueError(f"sampling: its totals are known for gaussian, not for {self.name}")
         return self
@@ -181,8 +183,8 @@ class Mechanism(Strict):
         epsilon = self.epsilon or (1 / self.multiplier if self.multiplier else None)
         if epsilon is None:
             assert self.total is not None
-            covered = partial(covering, covers=self.covers, trials=self.trials or 0)
-            epsilon = calibrate(self._ledger, self.total, self.delta, covered)
+            composed = partial(epsilon_in_scope, scope=self.covers, trials=self.trials or 0)
+            epsilon = calibrate(self._ledger, self.total, self.delta, composed)
         gaussian = self.name == "gaussian"
         one = f"multiplier {1 / epsilon:.4g}" if gaussian else f"epsilon {epsilon:.4g}"
         return Account(one, self._ledger(epsilon), self.delta)

@@ -1,4 +1,4 @@
-"""Every unit, trust, relation and sampling with every method: a total, or the reason why there is none."""
+"""Every unit, threat model, relation and sampling with every method: a total, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PROBLEM: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Combination:
-    """Method with a unit, a trust, a relation and a sampling.
+    """Method with a unit, a threat model, a relation and a sampling.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Combination:
 
     method: str
     unit: Unit
-    trust: str
+    threat_model: str
     relation: Relation
     sampled: str
     total: tuple[float, str] | None
@@ -67,19 +67,19 @@ class Combination:
 
 def combinations() -> Iterator[Combination]:
     """Give every combination of every built-in method over rows that declares noise."""
-    trusts = get_args(PrivacySettings.model_fields["trust"].annotation)
+    threat_models = get_args(PrivacySettings.model_fields["trust"].annotation)
     for method in algorithms.list_algorithms():
         cls = algorithms.resolve(method)
         if cls.release is None or "rows" not in cls.sharing:
             continue
-        for of in itertools.product(get_args(Unit), trusts, get_args(Relation), SAMPLED):
+        for of in itertools.product(get_args(Unit), threat_models, get_args(Relation), SAMPLED):
             yield _combination(method, *of)
 
 
 def _combination(
-    method: str, unit: Unit, trust: str, relation: Relation, sampled: str
+    method: str, unit: Unit, threat_model: str, relation: Relation, sampled: str
 ) -> Combination:
-    of = (method, unit, trust, relation, sampled)
+    of = (method, unit, threat_model, relation, sampled)
     cls, settings = algorithms.resolve(method), SAMPLED[sampled]
     samples = "sampling" in {field.name for field in fields(cls)}
     if "params" in settings and not samples:
@@ -93,7 +93,7 @@ def _combination(
             problem={**_PROBLEM, "average": "agents" if unit == "agent" else "records"},
             privacy={
                 "unit": unit,
-                "trust": trust,
+                "trust": threat_model,
                 "relation": relation,
                 **settings.get("privacy", {}),
             },
@@ -110,7 +110,7 @@ def markdown() -> str:
     groups: dict[tuple[str, ...], list[Combination]] = defaultdict(list)
     for combination in combinations():
         groups[
-            combination.unit, combination.trust, combination.relation, combination.sampled
+            combination.unit, combination.threat_model, combination.relation, combination.sampled
         ].append(combination)
     reasons: dict[str, int] = {}
     rows = []

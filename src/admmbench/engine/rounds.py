@@ -329,11 +329,11 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
 
 def _check_total(t: int, spec: RunSpec, federation: AnyFederation) -> None:
     """Refuse a run whose releases cost more than the total that was asked for."""
-    asked, costs = spec.privacy.total, {each.spending(): each for each in federation.ledgers}
+    asked, costs = spec.privacy.total, {each.composition(): each for each in federation.ledgers}
     if asked is None:
         return
     found = max(
-        (guarantees.covered(spec, each, spec.delta) for each in costs.values()), default=0.0
+        (guarantees.total_in_scope(spec, each, spec.delta) for each in costs.values()), default=0.0
     )
     if not found <= asked * (1 + _ROUNDING):
         raise ValueError(

@@ -77,7 +77,7 @@ class Figure(Strict):
         ),
     ] = None
 
-    lost_runs: ClassVar[str] = "left out"
+    failed_runs: ClassVar[str] = "left out"
     """Treatment of runs that diverged or timed out, in words of the small print."""
     lines_are_methods: ClassVar[bool] = True
     """Whether a line has the look of the method of its label; otherwise the order of lines decides their looks."""

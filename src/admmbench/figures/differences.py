@@ -136,7 +136,7 @@ def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
     """Draw the interval and the marker: large for a winner, hollow if inconclusive, small if significantly worse."""
     if math.isnan(row.difference):
         how: dict[str, Any] = {"va": "center", "color": _SOFT, "fontsize": SMALL_PRINT}
-        panel.annotate("lost runs", (0, number), (4, 0), textcoords="offset points", **how)
+        panel.annotate("failed or diverged", (0, number), (4, 0), textcoords="offset points", **how)
         return
     if not math.isnan(row.lower):
         ends = [row.lower, row.upper]

@@ -83,9 +83,9 @@ def _draw_with_table(
             styles = figure.looks(table, {**look.of_results([results]), **(looks or {})})
             drawing = _panels(figure, shown, table, styles)
         FigureCanvasAgg(drawing)
-        lost = _failed_runs(shown, figure)
-        entries = _entries(drawing, shown, table, styles, {label for label, _ in lost})
-        _add_foot(drawing, entries, _notes(shown, figure, lost))
+        failed = _failed_runs(shown, figure)
+        entries = _entries(drawing, shown, table, styles, {label for label, _ in failed})
+        _add_foot(drawing, entries, _notes(shown, figure, failed))
     with mpl.rc_context(STYLE):
         _set_numbers(drawing)
     return drawing, table
@@ -194,14 +194,14 @@ def _failed_runs(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
     entries = []
     for label in map(str, shown["algorithm"].values):
         for epsilon in map(float, shown["epsilon"].values):
-            by_outcome, total = statistics.lost(counts.sel(algorithm=label, epsilon=epsilon))
+            by_outcome, total = statistics.failed_runs(counts.sel(algorithm=label, epsilon=epsilon))
             if by_outcome:
                 text = f"{label}, {budget(epsilon)}: {' and '.join(by_outcome)} of {total} runs"
                 entries.append((label, text))
     return entries
 
 
-def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> list[str]:
+def _notes(shown: xr.Dataset, figure: Figure, failed: list[tuple[str, str]]) -> list[str]:
     """Return footnotes: on seeds, on methods and budgets that are missing or unfinished, on data and on failed runs."""
     seeded = "seed" in shown[figure.metric].dims
     notes = []
@@ -210,7 +210,7 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
         if ordered := statistics.seeds_by_analyses(shown):
             analyses = statistics.interim_analyses(shown)
             notes.append(
-                f"From {ordered[0]} seeds on, more where a row was open (looks at {analyses[0]} to {analyses[-1]})."
+                f"{ordered[0]} seeds or more, where inconclusive (interim analyses at {analyses[0]} to {analyses[-1]})."
             )
         elif fewer := statistics.fewer_seeds(shown):
             points = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
@@ -221,8 +221,8 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
         notes.append(f"Not run: {', '.join(map(budget, absent))}.")
     if note := shown.attrs.get("dataset_note"):
         notes.append(f"Data: {note}.")
-    if lost:
-        notes.append(f"† {'; '.join(text for _, text in lost)}; {figure.lost_runs}.")
+    if failed:
+        notes.append(f"† {'; '.join(text for _, text in failed)}; {figure.failed_runs}.")
     return notes
 
 
@@ -231,7 +231,7 @@ def _entries(
     shown: xr.Dataset,
     table: pd.DataFrame,
     styles: Mapping[str, Look],
-    lost: set[str],
+    failed: set[str],
 ) -> dict[str, Line2D]:
     """Return the entries of the legend: the lines of the table, in the order of the figure; † where runs failed."""
     drawn = set(table["line"])
@@ -242,7 +242,7 @@ def _entries(
     if len(set(names.values())) < len(names):
         names = {line: line for line in lines}
     return {
-        names[line] + (" †" if line in lost else ""): Line2D([], [], **styles[line].line())
+        names[line] + (" †" if line in failed else ""): Line2D([], [], **styles[line].line())
         for line in lines
     }
 

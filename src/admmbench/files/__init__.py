@@ -82,7 +82,7 @@ MADE_AGAIN = "the command that made it, such as `admmbench study`, makes it agai
 """Fix of a damaged file."""
 MARKUP, PDF, BINARY = "<!-- sha256 {} -->\n", "%sha256 {}\n", "sha256 {}\n"
 """Last line with the checksum, which readers skip: of a page or an SVG, a PDF, and a netCDF file or a PNG."""
-SEAL = "sha256"
+CHECKSUM_KEY = "sha256"
 """Name of the checksum in JSON and in attributes of netCDF files."""
 _CHECKSUM = re.compile(rb"sha256\W{1,4}([0-9a-f]{64})\W{0,8}\Z")
 # No line with a checksum is longer, in bytes.
@@ -135,11 +135,13 @@ def read_checked(path: Path) -> bytes:
     return content
 
 
-def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
+def checksummed_json(content: Mapping[str, Any], **style: Any) -> str:
     """Write a mapping as JSON whose last key is the checksum; ``style`` is passed to `json.dumps`."""
     text = json.dumps(content, **style)
     comma = "," if content else ""
-    return with_checksum(text[:-1].rstrip().encode(), f'{comma}\n "{SEAL}": "{{}}"}}').decode()
+    return with_checksum(
+        text[:-1].rstrip().encode(), f'{comma}\n "{CHECKSUM_KEY}": "{{}}"}}'
+    ).decode()
 
 
 def hash_file(path: Path) -> str:
@@ -154,10 +156,10 @@ def _hash(path: Path, *state: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_sealed(path: Path) -> dict[str, Any]:
-    """Read the mapping in a file with the text of `sealed_json`. See `read_checked` for errors."""
+def read_checksummed(path: Path) -> dict[str, Any]:
+    """Read the mapping in a file with the text of `checksummed_json`. See `read_checked` for errors."""
     content: dict[str, Any] = json.loads(read_checked(path))
-    del content[SEAL]
+    del content[CHECKSUM_KEY]
     return content
 
 

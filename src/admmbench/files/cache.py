@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from admmbench.files import private_folder, read_sealed, sealed_json, write
+from admmbench.files import checksummed_json, private_folder, read_checksummed, write
 
 T = TypeVar("T")
 
@@ -31,14 +31,14 @@ class Cache(Generic[T]):
     def read(self) -> dict[str, Any]:
         """Return all values of the file."""
         try:
-            return read_sealed(private_folder() / self._name)
+            return read_checksummed(private_folder() / self._name)
         except (OSError, ValueError):
             return {}
 
     def add(self, new: Mapping[str, T]) -> None:
         """Write more values to the file; a value replaces a former one of its name."""
         with contextlib.suppress(OSError):
-            write(private_folder() / self._name, sealed_json({**self.read(), **new}, indent=1))
+            write(private_folder() / self._name, checksummed_json({**self.read(), **new}, indent=1))
 
     def find(self, name: str, make: Callable[[], T]) -> T:
         """Return the value of a name; an absent value is made, and written when the process ends."""

@@ -1,4 +1,4 @@
-"""Files of earlier versions, with sentences where results have keys today."""
+"""Files of earlier versions, with other names than today, or with sentences where results have keys today."""
 
 from __future__ import annotations
 
@@ -43,11 +43,14 @@ _CAVEATS = {
     "Totals have credit for samples": "secret_samples",
     "DP-ADMM sharing: the sensitivity": "lemma_1",
 }
+# Names of attributes and coordinates, by the former ones.
+_ATTRS = {"looks": "interim_analyses"}
+_COORDS = {"lost_beside": "error_growth"}
 _SEARCH = re.compile(r"With (\w+), budgets cover a search of (\S+) trials ")
 
 
 def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
-    """Return results with keys in the place of sentences, and warn if they had sentences.
+    """Return results by today's names, with keys in the place of sentences, and warn if they had sentences.
 
     Parameters
     ----------
@@ -56,6 +59,8 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
     path
         Path of the file, for the warning.
     """
+    stored = stored.rename({name: _COORDS[name] for name in _COORDS if name in stored.coords})
+    stored.attrs = {_ATTRS.get(name, name): value for name, value in stored.attrs.items()}
     total = stored.get("epsilon_total", xr.DataArray()).attrs
     budgets = stored.coords.get("epsilon", xr.DataArray()).attrs
     if (former := budgets.get("budget_of")) in _BUDGETS:
@@ -68,7 +73,7 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
         return stored
     _log.warning(
         "%s: an earlier version wrote this file, with sentences where results hold keys now; they are read as keys. "
-        "`admmbench study` writes results of a study anew, and `admmbench keep` kept ones",
+        "`admmbench study` writes results of a study anew, and `admmbench keep` reference results",
         path,
     )
     return results

@@ -8,7 +8,15 @@ from pathlib import Path
 import xarray as xr
 
 from admmbench import files
-from admmbench.files import BINARY, DAMAGED, MADE_AGAIN, SEAL, former, is_whole, with_checksum
+from admmbench.files import (
+    BINARY,
+    CHECKSUM_KEY,
+    DAMAGED,
+    MADE_AGAIN,
+    former,
+    is_whole,
+    with_checksum,
+)
 
 _log = logging.getLogger(__name__)
 # Attribute of each result that says where its checksum is: programs that change a file leave its last line out.
@@ -43,18 +51,18 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
     except Exception as error:  # damage may end in any
         raise StaleResultError(f"{path}: cannot be read as results ({error}); {fix}") from None
     if dataset is None or not (
-        is_intact or (dataset.attrs.get(SEAL) != _PLACE_OF_CHECKSUM and not strict)
+        is_intact or (dataset.attrs.get(CHECKSUM_KEY) != _PLACE_OF_CHECKSUM and not strict)
     ):
         raise StaleResultError(f"{path}: {DAMAGED}; {fix}")
     if not is_intact:
         _log.warning("%s has no checksum: it may have been altered", path)
-    dataset.attrs.pop(SEAL, None)
+    dataset.attrs.pop(CHECKSUM_KEY, None)
     return former.in_keys(dataset, path)
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
     """Write a result with its checksum: a reader sees the whole file or none."""
-    marked = dataset.assign_attrs({SEAL: _PLACE_OF_CHECKSUM})
+    marked = dataset.assign_attrs({CHECKSUM_KEY: _PLACE_OF_CHECKSUM})
     files.write(path, with_checksum(content(marked), BINARY))
 
 

@@ -50,12 +50,15 @@ def power(study: Study, speeds: Speeds) -> Table:
     """
     comparison = compare(_results(study))
     if comparison is None:
-        raise ValueError("no two methods of this study are equally private: nothing can be decided")
-    stated = itertools.chain(*(experiment.looks or () for experiment in study.experiments.values()))
+        raise ValueError(
+            "no two methods of this study are equally private: nothing can be compared"
+        )
+    experiments = study.experiments.values()
+    stated = itertools.chain(*(experiment.interim_analyses or () for experiment in experiments))
     numbers = sorted(set(stated)) or NUMBERS_OF_SEEDS
     shown = Table("")
     heads = ["margin", "seeds", *(f"by {n}" for n in numbers)]
-    for head in [*heads, "undecided", "decided by", "core-hours"]:
+    for head in [*heads, "undecided", "conclusive by", "core-hours"]:
         shown.add_column(head, justify="right")
     total_hours = 0.0
     for place in range(comparison.sizes["setting"]):
@@ -81,9 +84,10 @@ def power(study: Study, speeds: Speeds) -> Table:
 
 NOTE = (
     "By numbers of seeds: the smallest difference from the lowest mean that they show four times out of five, for the "
-    "median pair in the running; in percentage points where errors are compared. Decided by: seeds that decide the row "
-    "four times out of five, if means and spreads are what they seem; – where fewer than two methods are left. "
-    "Core-hours: of the seeds that undecided methods lack for it, up to the next look. See docs/sure.md."
+    "median pair in the running; in percentage points where errors are compared. Conclusive by: seeds that are "
+    "conclusive four times out of five, if means and spreads are what they seem; – where fewer than two methods are "
+    "left. Core-hours: of the seeds that undecided methods lack for it, up to the next interim analysis. See "
+    "docs/sure.md."
 )
 
 
@@ -119,7 +123,7 @@ def _results(study: Study) -> Iterator[xr.Dataset]:
         results = netcdf.read(path) if path.exists() else reference.load([name]).get(name)
         if results is None:
             raise ValueError(
-                f"{path} is not there, and nothing is kept of {name}: run it first, with a few seeds"
+                f"{path} is not there, and there are no reference results of {name}: run it first, with a few seeds"
             )
         yield with_decision(results, experiment)
 
@@ -129,7 +133,7 @@ def _core_hours(study: Study, setting: xr.Dataset, speeds: Speeds) -> float:
     experiment = study.experiments[str(setting["experiment"].item())]
     epsilon = float(setting["epsilon"])
     needed = float(setting["seeds"])
-    until = next((look for look in experiment.looks or () if look >= needed), needed)
+    until = next((n for n in experiment.interim_analyses or () if n >= needed), needed)
     specs = {(run.label, run.spec.stated_budget): run.spec for run in experiment.runs}
     seconds = 0.0
     for label in setting["algorithm"].values[(setting["verdict"] == "undecided").values].tolist():

@@ -190,8 +190,8 @@ class Bound(NamedTuple):
         return bool(_COMPARE[self.side](lower if ">" in self.side else upper, self.limit))
 
 
-class Evidence(NamedTuple):
-    """Evidence by several bounds, all of them together, or any of them."""
+class Criterion(NamedTuple):
+    """Criterion of several bounds, all of them together, or any of them."""
 
     how: Literal["all", "any"]
     bounds: tuple[Bound, ...]
@@ -201,26 +201,26 @@ class Evidence(NamedTuple):
         enough = all if self.how == "all" else any
         return enough(bound.shown(contrast) for bound in self.bounds)
 
-    def among(self, contrasts: int) -> Evidence:
-        """Return the evidence at levels that are corrected for so many contrasts, any of which is enough."""
+    def among(self, contrasts: int) -> Criterion:
+        """Return the criterion at levels that are corrected for so many contrasts, any of which is enough."""
         bounds = tuple(bound._replace(level=bound.level / contrasts) for bound in self.bounds)
         return self._replace(bounds=bounds)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Region in which a contrast should lie, with the evidence that shows it and that refutes it.
+    """Region in which a contrast should lie, with the criteria that show it and that refute it.
 
     Attributes
     ----------
     shown, refuted
-        Evidence for and against.
+        Criterion that shows it, and one that refutes it.
     relevant
         Smallest difference that matters; a difference that is shown to be smaller is inconclusive.
     """
 
-    shown: Evidence
-    refuted: Evidence
+    shown: Criterion
+    refuted: Criterion
     relevant: float = 0.0
 
     def among(self, contrasts: int, *, some: bool = False) -> Region:
@@ -249,8 +249,8 @@ def within(centre: float, margin: float) -> Region:
     """Make the region no farther from the centre than the margin, by two one-sided tests (Schuirmann 1987)."""
     low, high = centre - margin, centre + margin
     return Region(
-        Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
-        Evidence("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
+        Criterion("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
+        Criterion("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
     )
 
 
@@ -266,8 +266,8 @@ def equivalent(margin: float, level: float) -> Region:
     """
     tail = (1 - level) / 2
     return Region(
-        Evidence("all", (Bound(">=", -margin, tail), Bound("<=", margin, tail))),
-        Evidence("any", (Bound(">", 0.0, tail), Bound("<", 0.0, tail))),
+        Criterion("all", (Bound(">=", -margin, tail), Bound("<=", margin, tail))),
+        Criterion("any", (Bound(">", 0.0, tail), Bound("<", 0.0, tail))),
     )
 
 
@@ -280,8 +280,8 @@ def apart(centre: float, margin: float) -> Region:
 def above_zero(relevant: float) -> Region:
     """Make the region above 0, which is refuted by less than the smallest relevant difference."""
     return Region(
-        Evidence("all", (Bound(">", 0.0, TAIL),)),
-        Evidence("all", (Bound("<", relevant, TAIL),)),
+        Criterion("all", (Bound(">", 0.0, TAIL),)),
+        Criterion("all", (Bound("<", relevant, TAIL),)),
         relevant,
     )
 
@@ -293,12 +293,12 @@ def at_most(limit: float, refuted_above: float | None = None) -> Region:
     """
     above = limit if refuted_above is None else refuted_above
     return Region(
-        Evidence("all", (Bound("<=", limit, TEST),)),
-        Evidence("all", (Bound(">", above, TAIL),)),
+        Criterion("all", (Bound("<=", limit, TEST),)),
+        Criterion("all", (Bound(">", above, TAIL),)),
     )
 
 
-def decide(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
+def joint_decision(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
     """Return the verdict on several contrasts together, of which all must hold, or with ``some``, one."""
     present = set(decisions)
     order = [Decision.CONTRADICTED, Decision.NOT_RUN, Decision.UNDECIDED, Decision.SUPPORTED]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from scipy.special import ndtr, ndtri, stdtrit
 
-from admmbench.inference.contrasts import Bound, Contrast, Evidence, Region
+from admmbench.inference.contrasts import Bound, Contrast, Criterion, Region
 
 POWER = 0.8
 """Probability with which a number of seeds is conclusive, if means and standard deviations are as estimated."""
@@ -48,10 +48,10 @@ def chance_of_bound(contrast: Contrast, bound: Bound, n: int) -> float:
     return _power(quantile * room / half, quantile, n - 1)
 
 
-def chance(contrast: Contrast, evidence: Evidence, n: int) -> float:
-    """Return a lower limit of the probability that ``n`` seeds give evidence, if the contrast is as estimated."""
-    chances = [chance_of_bound(contrast, bound, n) for bound in evidence.bounds]
-    if evidence.how == "any":
+def chance(contrast: Contrast, criterion: Criterion, n: int) -> float:
+    """Return a lower limit of the probability that ``n`` seeds meet the criterion, if the contrast is as estimated."""
+    chances = [chance_of_bound(contrast, bound, n) for bound in criterion.bounds]
+    if criterion.how == "any":
         return max(chances)
     return max(sum(chances) - (len(chances) - 1), 0.0)
 
@@ -78,10 +78,10 @@ def seeds_needed(contrasts: Sequence[tuple[Contrast, Region]], *, some: bool = F
     return min(*any_of, max(all_of))
 
 
-def _fewest(contrast: Contrast, evidence: Evidence) -> float:
-    """Return the fewest seeds that give evidence with the probability `POWER`; infinite above `MOST`."""
+def _fewest(contrast: Contrast, criterion: Criterion) -> float:
+    """Return the fewest seeds that meet the criterion with the probability `POWER`; infinite above `MOST`."""
     numbers = range(2, MOST + 1)
-    place = bisect_left(numbers, x=True, key=lambda n: chance(contrast, evidence, n) >= POWER)
+    place = bisect_left(numbers, x=True, key=lambda n: chance(contrast, criterion, n) >= POWER)
     return float(numbers[place]) if place < len(numbers) else math.inf
 
 

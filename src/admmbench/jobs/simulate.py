@@ -70,15 +70,15 @@ def simulate(
     sensitivity
         ``local``: from the agent's records, as in the papers; ``global``: the worst case.
     privacy
-        ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record is blank, by
-        default) or ``replace`` (it is another record). ``unit``: what neighbours differ in, one ``record`` (by
-        default) or an ``agent`` with all of its records. ``total``: budget of the whole run; give it instead of
-        ``epsilon``, which is then computed from it. ``delta`` may be given here too. ``noise``: ``published`` (by
-        default), ``laplace`` or ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or
-        ``secure_sum`` (the server sees only their sum, so that each agent adds a part of the noise). With a secure sum
-        and ``unit: agent`` also ``participation``: probability that an agent takes part in a round, or ``cohort``:
-        how many do. ``covers``: what the total is of, ``run`` (by default), or a search of so many ``trials`` and the
-        run: ``every_trial`` (all are seen) or ``best_trial``.
+        ``relation``: neighbouring relation of the total ε, ``zero_out`` (one record is blank, by default) or
+        ``replace`` (it is another record). ``unit``: unit of privacy, one ``record`` (by default) or an ``agent`` with
+        all of its records. ``total``: total privacy loss ε of the whole run; give it instead of ``epsilon``, which is
+        then computed from it. ``delta`` may be given here too. ``noise``: ``published`` (by default), ``laplace`` or
+        ``gaussian``. ``trust``: threat model, ``agents`` (by default; the server sees every message) or ``secure_sum``
+        (the server sees only their sum, by secure aggregation, so that each agent adds a part of the noise). With a
+        secure sum and ``unit: agent`` also ``participation``: probability that an agent takes part in a round, or
+        ``cohort``: how many do. ``covers``: composition scope of the total, ``run`` (by default), or a search of so
+        many ``trials`` and the run: ``every_trial`` (all are seen) or ``best_trial``.
     rounds
         Number of rounds.
     evaluate_every

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from admmbench.privacy.distributions import total_epsilon
-from admmbench.privacy.events import Cost, Laplace, Pure, Spending
+from admmbench.privacy.events import Composition, Cost, Laplace, Pure
 from admmbench.privacy.gaussian import Gaussian
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from admmbench.privacy.renyi import RenyiAccountant
 
-Composition = Callable[[Spending, float], float]
+Compose = Callable[[Composition, float], float]
 """Total epsilon of some releases at a delta."""
 
 
@@ -42,7 +42,7 @@ class Accountant:
     column
         Head of its column in the report.
     compose
-        Total epsilon of a `Spending` at a delta.
+        Total epsilon of a `Composition` at a delta.
     comment
         Where it is published, and what readers should know about it.
     kinds
@@ -56,15 +56,15 @@ class Accountant:
     variable: str
     long_name: str
     column: str
-    compose: Composition
+    compose: Compose
     comment: str = ""
     kinds: tuple[type[Cost], ...] = (Laplace, Gaussian, Pure)
     usual: bool = True
 
-    def epsilon(self, spending: Spending, delta: float) -> float:
+    def epsilon(self, composition: Composition, delta: float) -> float:
         """Return the total epsilon at ``delta``; NaN if there are releases that it does not count."""
-        known = all(isinstance(cost, self.kinds) for cost, _ in spending)
-        return self.compose(spending, delta) if known else math.nan
+        known = all(isinstance(cost, self.kinds) for cost, _ in composition)
+        return self.compose(composition, delta) if known else math.nan
 
 
 ACCOUNTANTS: dict[str, Accountant] = {}
@@ -73,10 +73,10 @@ ACCOUNTANTS: dict[str, Accountant] = {}
 
 def accountant(
     name: str, variable: str, long_name: str, column: str, **more: Any
-) -> Callable[[Composition], Composition]:
+) -> Callable[[Compose], Compose]:
     """Enter the function below as an accountant; see `Accountant` for the arguments."""
 
-    def enter(compose: Composition) -> Composition:
+    def enter(compose: Compose) -> Compose:
         ACCOUNTANTS[name] = Accountant(name, variable, long_name, column, compose, **more)
         return compose
 
@@ -91,16 +91,16 @@ _ROUNDING = 1e-9
 
 
 @lru_cache(maxsize=4096)
-def total(spending: Spending, delta: float) -> float:
+def total(composition: Composition, delta: float) -> float:
     """Return the total epsilon: the least of all that is proved, by which noise is solved for, checked and shown.
 
     It is exact if all releases are Gaussian. Otherwise it is the smaller of the totals by Renyi divergences and by
     privacy loss distributions, of which neither is always the smaller: distributions are finer, but know the largest
     shift of an entry alone. Each falls as noise grows, and so does the least.
     """
-    found = _renyi(spending, delta)
-    exact = not (spending.sampled or math.isnan(spending.gaussian))
-    return min(found, total_epsilon(spending, delta)) if found and not exact else found
+    found = _renyi(composition, delta)
+    exact = not (composition.sampled or math.isnan(composition.gaussian))
+    return min(found, total_epsilon(composition, delta)) if found and not exact else found
 
 
 @accountant(
@@ -110,13 +110,13 @@ def total(spending: Spending, delta: float) -> float:
     "ε composed",
     kinds=(Cost,),
 )
-def _rdp(spending: Spending, delta: float) -> float:
+def _rdp(composition: Composition, delta: float) -> float:
     """Renyi differential privacy; the least total of samples, which are never composed by one rule alone."""
-    return (total if spending.sampled else _renyi)(spending, delta)
+    return (total if composition.sampled else _renyi)(composition, delta)
 
 
 @lru_cache(maxsize=4096)
-def _renyi(spending: Spending, delta: float) -> float:
+def _renyi(composition: Composition, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian.
 
     Those of samples cost at most what they would if every record took part.
@@ -127,16 +127,16 @@ def _renyi(spending: Spending, delta: float) -> float:
     # Slow to import, and most runs only need it at the end.
     from dp_accounting import get_epsilon_gaussian
 
-    most = sum(count * cost.stated[0] for cost, count in spending)
-    if not math.isnan(gaussian := spending.gaussian):
+    most = sum(count * cost.stated[0] for cost, count in composition)
+    if not math.isnan(gaussian := composition.gaussian):
         with np.errstate(divide="ignore"):  # its search meets deltas of 0
             multiplier = 1 / math.sqrt(gaussian) if gaussian else math.inf
             most = float(get_epsilon_gaussian(multiplier, delta))
-        if not spending.sampled:
+        if not composition.sampled:
             return most
-    accountant = renyi_accountant(spending.event)
+    accountant = renyi_accountant(composition.event)
     if accountant is None:
-        return _beside_stated(spending, delta)
+        return _with_stated(composition, delta)
     return min(float(accountant.get_epsilon(delta)), most)
 
 
@@ -148,10 +148,10 @@ def renyi_accountant(event: DpEvent) -> RenyiAccountant | None:
     return accountant.compose(event) if accountant.supports(event) else None
 
 
-def _beside_stated(spending: Spending, delta: float) -> float:
+def _with_stated(composition: Composition, delta: float) -> float:
     """Basic composition of releases without divergences with the total of the others; infinite if they use up delta."""
-    stated = [(cost.stated, count) for cost, count in spending if cost.renyi() is None]
-    others = Spending(pair for pair in spending if pair[0].renyi() is not None)
+    stated = [(cost.stated, count) for cost, count in composition if cost.renyi() is None]
+    others = Composition(pair for pair in composition if pair[0].renyi() is not None)
     epsilon = sum(count * each for (each, _), count in stated)
     left = delta - sum(count * each for (_, each), count in stated)
     if left < -_ROUNDING * delta:
@@ -171,9 +171,9 @@ def _beside_stated(spending: Spending, delta: float) -> float:
     usual=False,
 )
 @lru_cache(maxsize=4096)
-def _pld(spending: Spending, delta: float) -> float:
+def _pld(composition: Composition, delta: float) -> float:
     """Privacy loss distributions alone."""
-    return total_epsilon(spending, delta)
+    return total_epsilon(composition, delta)
 
 
 @accountant(
@@ -184,13 +184,13 @@ def _pld(spending: Spending, delta: float) -> float:
     comment="appendix B of huang2019; NaN where not all releases are Gaussian",
     kinds=(Cost,),
 )
-def _moments(spending: Spending, delta: float) -> float:
+def _moments(composition: Composition, delta: float) -> float:
     """Moments accountant of huang2019 (appendix B): integer moments tau of Gaussian releases.
 
     With G the sum of the inverse squared multipliers, alpha(tau) = tau (tau + 1) G / 2, and
     epsilon = min_tau (alpha(tau) + ln(1 / delta)) / tau.
     """
-    gaussian = math.nan if spending.sampled else spending.gaussian
+    gaussian = math.nan if composition.sampled else composition.gaussian
     if not gaussian or math.isnan(gaussian):
         return gaussian
     log = math.log(1 / delta)

@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from admmbench.privacy.composition import renyi_accountant
 from admmbench.privacy.distributions import divergences
-from admmbench.privacy.events import ORDERS, Spending
+from admmbench.privacy.events import ORDERS, Composition
 
 Array = NDArray[np.floating[Any]]
 
@@ -79,27 +79,27 @@ class Curve:
 
 
 @lru_cache(maxsize=256)
-def curve(spending: Spending) -> Curve:
+def curve(composition: Composition) -> Curve:
     """Return the trade-off curve of some releases: exact if all are Gaussian, otherwise never too low."""
-    if not spending.sound:
+    if not composition.sound:
         return Curve(math.inf)
-    gaussian = math.nan if spending.sampled else spending.gaussian
+    gaussian = math.nan if composition.sampled else composition.gaussian
     if not math.isnan(gaussian):
         return Curve(math.sqrt(gaussian))
     lines = []
-    for epsilons, deltas in (_thinned(*side) for side in divergences(spending, _FINE)):
-        lines.append((epsilons, np.minimum(deltas, _by_renyi(spending, epsilons))))
+    for epsilons, deltas in (_thinned(*side) for side in divergences(composition, _FINE)):
+        lines.append((epsilons, np.minimum(deltas, _by_renyi(composition, epsilons))))
     return Curve(math.nan, lines)
 
 
-def _by_renyi(spending: Spending, epsilons: Array) -> Array:
+def _by_renyi(composition: Composition, epsilons: Array) -> Array:
     """Bound the divergence at each epsilon by Renyi divergences, which know more of noise on many entries.
 
     By Canonne, Kamath and Steinke (2020), proposition 12; where epsilon is small by the Kullback-Leibler divergence,
     which is at most that of the first order (Bretagnolle and Huber 1979). The divergence at minus epsilon is that of
     the neighbours in the other order, for which Renyi divergences are bounded alike.
     """
-    accountant = renyi_accountant(spending.event)
+    accountant = renyi_accountant(composition.event)
     if accountant is None:
         return np.ones(len(epsilons))
     divergence = accountant.rdp

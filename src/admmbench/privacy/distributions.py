@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from admmbench.privacy.events import Cost, Spending
+from admmbench.privacy.events import Composition, Cost
 
 Array = NDArray[np.floating[Any]]
 
@@ -159,19 +159,19 @@ def on_grid(cost: Cost | _Group, absent: bool, tail: float, spacing: float) -> G
     return Grid(spacing, first, np.maximum(chances, 0), float(divergence[-1]))
 
 
-def total_epsilon(spending: Spending, delta: float) -> float:
+def total_epsilon(composition: Composition, delta: float) -> float:
     """Return the total epsilon; infinite where losses are too large, or delta is too small, to find it."""
-    return max(side.epsilon for side in _sides(spending, delta))
+    return max(side.epsilon for side in _sides(composition, delta))
 
 
-def divergences(spending: Spending, delta: float) -> list[tuple[Array, Array]]:
+def divergences(composition: Composition, delta: float) -> list[tuple[Array, Array]]:
     """Return losses, and the hockey-stick divergence of all releases at each, on a grid that is fine at this delta.
 
     There is one pair for each order of the neighbours, and one alone if both orders have the same divergences. None is
     too small; all are 1 where losses are too large to find them.
     """
     found: list[tuple[Array, Array]] = []
-    for side in _sides(spending, delta):
+    for side in _sides(composition, delta):
         if side.losses is None:
             found.append((np.zeros(1), np.ones(1)))
             continue
@@ -193,17 +193,17 @@ class _Side(NamedTuple):
         return np.clip(upper - lower + self.rounded, 0, 1)
 
 
-def _sides(spending: Spending, delta: float) -> list[_Side]:
+def _sides(composition: Composition, delta: float) -> list[_Side]:
     """Compose all releases: both orders of the neighbours differ for samples alone."""
-    sampled = sum(count for cost, count in spending if cost.sampling < 1)
+    sampled = sum(count for cost, count in composition if cost.sampling < 1)
     tail = _rounded_up(math.log((1 + sampled) / _CUT) - math.log(delta))
-    releases = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
+    releases = [part for part in (cost.parts(count) for cost, count in composition) if part[1]]
     # Samples are as few as rounds, whereas Laplace noise has a loss for every entry.
     parts = [
         (cost, number) if cost.sampling < 1 else _in_groups(cost, number, delta, tail)
         for cost, number in releases
     ]
-    sides = (False,) if all(cost.symmetric for cost, _ in spending) else (False, True)
+    sides = (False,) if all(cost.symmetric for cost, _ in composition) else (False, True)
     return [_side(parts, delta, absent, tail) for absent in sides]
 
 

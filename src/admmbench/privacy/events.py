@@ -2,7 +2,7 @@
 
 A subclass of `Cost` says all that others ask of a kind: accountants how it composes, checkpoints how it is packed,
 methods and results what its noise is called, and audits how far a neighbour may move a value. So a new kind is one
-class, wherever it is, and nothing else. A `Spending` has the mechanisms of an agent, which `composition` composes.
+class, wherever it is, and nothing else. A `Composition` has the mechanisms of an agent, which `composition` composes.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ class Laplace(Cost):
     @classmethod
     def of_budget(cls, terms: Terms) -> Cost:
         """Scale by the bound in l1."""
-        spent = terms.contributions * terms.epsilon
-        return cls(spent, spent * terms.l2_over_l1, spent * terms.linf_over_l1)
+        epsilon = terms.contributions * terms.epsilon
+        return cls(epsilon, epsilon * terms.l2_over_l1, epsilon * terms.linf_over_l1)
 
     @property
     def stated(self) -> tuple[float, float]:
@@ -299,7 +299,7 @@ class Approximate(Cost):
         return self.epsilon, self.delta
 
 
-class Spending(tuple[tuple[Cost, float], ...]):
+class Composition(tuple[tuple[Cost, float], ...]):
     """All mechanisms of an agent: pairs of a cost and a count, in an order that does not depend on which came first.
 
     Releases that compose into one are merged. The count of Gaussian ones is that of releases with the multiplier 1, and
@@ -308,10 +308,10 @@ class Spending(tuple[tuple[Cost, float], ...]):
 
     __slots__ = ()
 
-    def __new__(cls, paid: Iterable[tuple[Cost, float]] = ()) -> Self:
+    def __new__(cls, pairs: Iterable[tuple[Cost, float]] = ()) -> Self:
         """Merge what composes into one."""
         counts: dict[Cost, float] = {}
-        for cost, count in itertools.starmap(Cost.merged, paid):
+        for cost, count in itertools.starmap(Cost.merged, pairs):
             counts[cost] = counts.get(cost, 0) + count
         found = [pair for pair in counts.items() if pair[1]]
         return super().__new__(cls, sorted(found, key=lambda pair: pair[0].packed()))

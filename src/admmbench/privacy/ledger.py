@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from admmbench.privacy import composition
-from admmbench.privacy.events import Cost, Spending
+from admmbench.privacy.events import Composition, Cost
 
 # Relative accuracy of the total: it is below its target, and far closer to it than 1 %.
 _AIM, _TOLERANCE = 0.998, 1e-5
@@ -29,7 +29,7 @@ class Ledger:
 
     def __bool__(self) -> bool:
         """Return whether there was any release."""
-        return bool(self.spending())
+        return bool(self.composition())
 
     def add(self, cost: Cost, count: float = 1) -> None:
         """Record so many releases of this cost."""
@@ -38,15 +38,15 @@ class Ledger:
 
     def variables(self) -> dict[str, Any]:
         """Return all releases so far, as JSON has them."""
-        return {"spent": [[cost.packed(), count] for cost, count in self.spending()]}
+        return {"mechanisms": [[cost.packed(), count] for cost, count in self.composition()]}
 
     def restore(self, variables: dict[str, Any]) -> None:
         """Take up what `variables` returned."""
-        self._counts = {Cost.unpacked(cost): count for cost, count in variables["spent"]}
+        self._counts = {Cost.unpacked(cost): count for cost, count in variables["mechanisms"]}
 
-    def spending(self) -> Spending:
-        """Return all releases so far."""
-        return Spending(self._counts.items())
+    def composition(self) -> Composition:
+        """Return all mechanisms so far."""
+        return Composition(self._counts.items())
 
     def epsilon(self, delta: float, accountant: str | None = None) -> float:
         """Compose all releases so far into a total epsilon at ``delta``.
@@ -64,27 +64,27 @@ class Ledger:
             Infinite if the ledger has a number that is negative or not finite, or norms of no vector, as then nothing
             is known of the noise; NaN if there are releases that the accountant cannot compose.
         """
-        spending = self.spending()
-        if not spending.sound:
+        mechanisms = self.composition()
+        if not mechanisms.sound:
             return math.inf
         if accountant is None:
-            return composition.total(spending, delta)
-        return composition.ACCOUNTANTS[accountant].epsilon(spending, delta)
+            return composition.total(mechanisms, delta)
+        return composition.ACCOUNTANTS[accountant].epsilon(mechanisms, delta)
 
 
 def dearest(ledgers: Iterable[Ledger], delta: float) -> Ledger:
-    """Return the ledger of the agent who pays most; one without releases if there is no agent."""
+    """Return the ledger of the agent with the largest privacy loss; an empty one if there is no agent."""
     return max(ledgers, key=lambda each: each.epsilon(delta), default=Ledger())
 
 
 def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str | None = None) -> float:
-    """Return the total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
-    totals = {ledger.spending(): ledger for ledger in ledgers}
+    """Return the total epsilon of a federation: the largest of its agents, NaN if any agent's is."""
+    totals = {ledger.composition(): ledger for ledger in ledgers}
     return float(np.max([each.epsilon(delta, accountant) for each in totals.values()], initial=0))
 
 
 def calibrate(
-    spend: Callable[[float], Ledger],
+    ledger_at: Callable[[float], Ledger],
     total: float,
     delta: float,
     composed: Callable[[Ledger, float], float] = Ledger.epsilon,
@@ -93,8 +93,8 @@ def calibrate(
 
     Parameters
     ----------
-    spend
-        Releases of a run, as a function of the budget of one release; more is spent if the budget is larger.
+    ledger_at
+        Mechanisms of a run, as a function of the budget of one of them; the loss grows with the budget.
     total
         Composed privacy loss of the run, at most.
     delta
@@ -117,7 +117,7 @@ def calibrate(
 
     def above(log: float) -> float:
         """Logarithm of the composed loss over what is aimed at, for the logarithm of a budget."""
-        reached = composed(spend(math.exp(log)), delta)
+        reached = composed(ledger_at(math.exp(log)), delta)
         return math.log(max(reached, 1e-300) / (_AIM * total))
 
     low = high = math.log(total)
@@ -127,7 +127,7 @@ def calibrate(
         high += 2
     solvable = above(low) <= 0 <= above(high) and low < high
     epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE) if solvable else low)
-    reached = composed(spend(epsilon), delta)
+    reached = composed(ledger_at(epsilon), delta)
     if not _LEAST * total <= reached <= total:
         raise ValueError(
             f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {reached:g}; "

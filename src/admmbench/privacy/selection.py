@@ -6,18 +6,18 @@ import math
 from typing import Literal
 
 from admmbench.privacy.composition import renyi_accountant
-from admmbench.privacy.events import Spending
+from admmbench.privacy.events import Composition
 from admmbench.privacy.ledger import Ledger
 
 SHAPES = {"geometric": 1.0, "logarithmic": 0.0}
 """Distributions of the number of trials by name, with the shape eta of the paper's definition 1."""
 
 
-Covers = Literal["run", "every_trial", "best_trial"]
-"""What a total is of: one run; or a search for its settings and the run, by who sees what of the trials."""
+CompositionScope = Literal["run", "every_trial", "best_trial"]
+"""Composition scope of a total: one run; or a search for its settings and the run, by who sees what of the trials."""
 
 
-def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> float:
+def epsilon_in_scope(ledger: Ledger, delta: float, scope: CompositionScope, trials: float) -> float:
     """Return the total epsilon of a run, or of a search of so many trials and a run with what it found.
 
     It is the least that is proved, but for ``best_trial`` that by Renyi divergences, as in `selected`.
@@ -28,35 +28,35 @@ def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> flo
         Releases of the run, which each trial has too.
     delta
         Failure probability of the total.
-    covers
-        What it is of.
+    scope
+        Composition scope.
     trials
         How many trials there are, or their mean number where it is drawn. Where every trial is seen, a part of one
         counts as one.
     """
-    if covers == "run":
+    if scope == "run":
         return ledger.epsilon(delta)
-    if covers == "best_trial":
-        return selected(ledger.spending(), delta, trials, "logarithmic", runs_after=1)
+    if scope == "best_trial":
+        return selected(ledger.composition(), delta, trials, "logarithmic", runs_after=1)
     every = Ledger()
-    for cost, count in ledger.spending():
+    for cost, count in ledger.composition():
         every.add(cost, (math.ceil(trials) + 1) * count)
     return every.epsilon(delta)
 
 
 def selected(
-    spending: Spending, delta: float, trials: float, shape: str, runs_after: int = 0
+    composition: Composition, delta: float, trials: float, shape: str, runs_after: int = 0
 ) -> float:
     """Return the total epsilon of releasing the best of a random number of runs (Papernot and Steinke 2022, theorem 2).
 
     The theorem is about Renyi divergences, so no other accountant has a say.
 
-    The runs are independent and alike, each with settings drawn from a fixed distribution; a curator draws how many
-    there are and hides all but the best by a score that is private or uses public records only.
+    The runs are independent, each with settings drawn from one fixed distribution; a curator draws how many there are
+    and hides all but the best by a score that is private or uses public records only.
 
     Parameters
     ----------
-    spending
+    composition
         Releases of one run.
     delta
         Failure probability of the total.
@@ -75,9 +75,9 @@ def selected(
     from dp_accounting import ComposedDpEvent
     from dp_accounting.dp_event import RepeatAndSelectDpEvent
 
-    if not spending.sound:
+    if not composition.sound:
         return math.inf
-    run = spending.event
+    run = composition.event
     search = RepeatAndSelectDpEvent(run, trials, SHAPES[shape])
     accountant = renyi_accountant(ComposedDpEvent([search, *[run] * runs_after]))
     return float(accountant.get_epsilon(delta)) if accountant else math.inf

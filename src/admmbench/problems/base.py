@@ -236,7 +236,7 @@ class BoundLoss(BoundProblem[PartsT]):
             W = v.reshape(shape)
             u = (X @ W.T)[:, None]
             value = float(weights @ loss.losses(u.copy(), y[:, None])[:, 0] / total)
-            loss.scaled_slopes(u, y, weights)
+            loss.scaled_derivatives(u, y, weights)
             gradient = (u[:, 0].T @ X) / total
             if penalty.smooth:
                 value += weight * float(penalty.value(W))

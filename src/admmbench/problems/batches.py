@@ -80,7 +80,7 @@ class Piece:
 
 
 class Batch:
-    """Records of one or several agents whose slopes are computed together.
+    """Records of one or several agents whose derivatives are computed together.
 
     Parameters
     ----------
@@ -128,16 +128,16 @@ class Batch:
 
         Returns
         -------
-        Norms of the slopes, unscaled, shape (n, S).
+        Norms of the derivatives, unscaled, shape (n, S).
         """
         X, y = (array[self._rows] for array in self._all)
         scales = scale.astype(value.dtype)[self._owner]
         if self._n_seeds * z.shape[2] == 1:
             return self._gradient_of_single_predictions(X, y, loss, z, value, scales)
         u = self._predict(X, z, value.dtype)
-        slopes = loss.scaled_slopes(u, y, scales)
+        derivatives = loss.scaled_derivatives(u, y, scales)
         self._back(X, u, value)
-        return slopes
+        return derivatives
 
     def _gradient_of_single_predictions(
         self, X: Array, y: Array, loss: Loss, z: Array, value: Array, scales: Array
@@ -150,13 +150,13 @@ class Batch:
         value[agents[self._first], seeds[self._first]] = 0
         if self._filled is None:
             products_per_seed.predict(X, *places, z, u[:, 0, 0])
-            slopes = loss.scaled_slopes(u, y, scales)
+            derivatives = loss.scaled_derivatives(u, y, scales)
             products_per_seed.add_back(X, *places, u[:, 0, 0], value)
         else:
             products_per_seed.predict_sparse(*self._filled, *places, z, u[:, 0, 0])
-            slopes = loss.scaled_slopes(u, y, scales)
+            derivatives = loss.scaled_derivatives(u, y, scales)
             products_per_seed.add_back_sparse(*self._filled, *places, u[:, 0, 0], value)
-        return slopes
+        return derivatives
 
     @cached_property
     def _sparse(self) -> list[Sparse | None]:
@@ -199,10 +199,12 @@ class Batch:
             for which in range(2)
         ]
 
-    def raise_to_contributions(self, slopes: Norms, largest: Norms) -> None:
+    def raise_to_contributions(self, derivatives: Norms, largest: Norms) -> None:
         """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
-        for slope_norms, x_norms, bounds in zip(slopes, self._norms, largest, strict=True):
-            contributions = slope_norms * x_norms[:, None]
+        for derivative_norms, x_norms, bounds in zip(
+            derivatives, self._norms, largest, strict=True
+        ):
+            contributions = derivative_norms * x_norms[:, None]
             most = np.maximum.reduceat(contributions, self._starts[:-1])
             # A share has one piece in a batch: a second one begins the next.
             bounds[self._places] = np.maximum(bounds[self._places], most)
@@ -226,11 +228,11 @@ class Batch:
                 np.matmul(X[rows], models.T, out=flat[rows])
         return u
 
-    def _back(self, X: Array, slopes: Array, value: Array) -> None:
+    def _back(self, X: Array, derivatives: Array, value: Array) -> None:
         """Set or add to the gradients of the agents."""
         S, K, J = self._n_seeds, *value.shape[2:]
         for piece, span, sparse in zip(self._pieces, self._spans, self._sparse, strict=True):
-            left, flat = slopes[span].reshape(-1, S * K), value[piece.place].reshape(S * K, J)
+            left, flat = derivatives[span].reshape(-1, S * K), value[piece.place].reshape(S * K, J)
             if sparse:
                 sparse.back(left, flat, add=not piece.first)
             elif piece.first:

@@ -137,7 +137,7 @@ class BoundColumns(BoundLoss["Party"]):
         y, c, a, b, x = (array.ravel()[todo] for array in (targets, centre, low, high, z))
         last = b - a
         for _ in range(_MOST_STEPS):
-            g = self.loss.slope(x, y) + rho * (x - c)
+            g = self.loss.derivative(x, y) + rho * (x - c)
             above = g > 0
             a, b = np.where(above, a, x), np.where(above, x, b)
             new = x - g / (self.loss.curvature(x, y) + rho)
@@ -154,14 +154,14 @@ class BoundColumns(BoundLoss["Party"]):
         return z.astype(s.dtype)
 
     def _bracket(self, centre: Array, targets: Array, rho: float) -> tuple[Array, Array]:
-        """Return the ends of an interval that holds the root: the slope's bound limits its distance from ``centre``.
+        """Return the ends of an interval that holds the root: the bound on derivatives limits its way from ``centre``.
 
         A convex loss pulls towards the root at most as strongly as it does at ``centre``.
         """
         if not self.loss.convex:
-            reach = self.loss.slope_bound / rho
+            reach = self.loss.derivative_bound / rho
             return centre - reach, centre + reach
-        pulled = centre - self.loss.slope(centre, targets) / rho
+        pulled = centre - self.loss.derivative(centre, targets) / rho
         return np.minimum(centre, pulled), np.maximum(centre, pulled)
 
     def optimum(self, parties: int | None = None) -> Array:

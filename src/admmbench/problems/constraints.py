@@ -161,13 +161,13 @@ class _MeanValues:
         return np.asarray(self.means @ self._functions.weights)
 
     @cached_property
-    def _slopes(self) -> Array:
-        return self._functions.loss.slope(self._u, self._functions.y)
+    def _derivatives(self) -> Array:
+        return self._functions.loss.derivative(self._u, self._functions.y)
 
     @cached_property
     def jacobian(self) -> Array:
         functions = self._functions
-        weighted = (functions.combinations @ functions.groups) * self._slopes[..., None, :]
+        weighted = (functions.combinations @ functions.groups) * self._derivatives[..., None, :]
         mean_part = weighted @ functions.X
         shape = (*mean_part.shape[:-2], *functions.matrix.shape[-2:])
         return np.concatenate([mean_part, np.broadcast_to(functions.matrix, shape)], axis=-2)
@@ -181,8 +181,8 @@ class _MeanValues:
 
     def gradient(self, mu: Array) -> Array:
         functions = self._functions
-        slopes = self._weights(mu) * self._slopes
-        mean_part = matvec(np.swapaxes(functions.X, -1, -2), slopes)
+        derivatives = self._weights(mu) * self._derivatives
+        mean_part = matvec(np.swapaxes(functions.X, -1, -2), derivatives)
         multipliers = mu[..., len(functions.thresholds) :]
         return np.asarray(mean_part + multipliers @ functions.matrix)
 

@@ -58,12 +58,12 @@ class Feasible(Strict):
         sizes = np.linalg.norm(directions, axis=(-2, -1), keepdims=True)
         return np.asarray(self.radius * directions / np.where(sizes > 0, sizes, 1))
 
-    def support(self, slopes: Array) -> Array:
-        """Return the largest scalar product of a model of W with slopes of shape (..., K, J)."""
+    def support(self, gradients: Array) -> Array:
+        """Return the largest scalar product of a model of W with gradients of shape (..., K, J)."""
         axes = (-2, -1)
         if self.box is not None:
-            return np.asarray(self.radius * np.abs(slopes).sum(axis=axes))
-        return np.asarray(self.radius * np.linalg.norm(slopes, axis=axes))
+            return np.asarray(self.radius * np.abs(gradients).sum(axis=axes))
+        return np.asarray(self.radius * np.linalg.norm(gradients, axis=axes))
 
 
 def minimize_in_ball(

@@ -1,11 +1,12 @@
-"""Losses: value, slope and curvature in the predictions u = W x of a record, and bounds on them.
+"""Losses: value, derivative and curvature in the predictions u = W x of a record, and bounds on them.
 
-The slope is the derivative of the loss with respect to the predictions. All else follows from these for every loss:
+The derivative is with respect to the predictions. All else follows from these for every loss:
 gradients, sensitivities, bounds, evaluation, optimum.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -37,8 +38,25 @@ class Convention:
     ``norms``."""
 
 
+# Present names of functions and bounds of a loss, by their names of earlier versions.
+_FORMER_NAMES = {
+    "slope": "derivative",
+    "slopes": "derivatives",
+    "slope_bound": "derivative_bound",
+    "slope_l1": "derivative_l1",
+    "slope_l2": "derivative_l2",
+    "slope_linf": "derivative_linf",
+    "scaled_slopes": "scaled_derivatives",
+}
+
+
+def _warn_renamed(cls: type, former: str) -> None:
+    text = f"{cls.__name__}.{former} is now called `{_FORMER_NAMES[former]}`; rename it"
+    warnings.warn(text, FutureWarning, stacklevel=3)
+
+
 class Norms(NamedTuple):
-    """Norms of the slope of each record and seed, shape (n, S)."""
+    """Norms of the derivative of each record and seed, shape (n, S)."""
 
     l1: Array
     l2: Array
@@ -70,7 +88,7 @@ class Form:
 class Loss(ABC):
     """Loss of a record's K predictions and its target.
 
-    Predictions have shape (..., K), targets (...). With an infinite bound on the slope there is no worst case over
+    Predictions have shape (..., K), targets (...). With an infinite bound on the derivative there is no worst case over
     records, and ``sensitivity: global`` is refused.
     """
 
@@ -80,23 +98,38 @@ class Loss(ABC):
     """Name of the variable that tells how good predictions are."""
     fraction: ClassVar[bool] = True
     """Whether the metric is a part of the records, 0 to 1."""
-    row_to_slopes: ClassVar[Any] = None
-    """Equation of a record's slopes by the exponentials of its predictions: for a softmax on a GPU."""
+    row_to_derivatives: ClassVar[Any] = None
+    """Equation of a record's derivatives by the exponentials of its predictions: for a softmax on a GPU."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Take functions of a plug-in that have their names of earlier versions, with a warning."""
+        super().__init_subclass__(**settings)
+        for former in _FORMER_NAMES.keys() & vars(cls).keys():
+            _warn_renamed(cls, former)
+            setattr(cls, _FORMER_NAMES[former], vars(cls)[former])
+            delattr(cls, former)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a value by its name of earlier versions, with a warning."""
+        if name not in _FORMER_NAMES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        _warn_renamed(type(self), name)
+        return getattr(self, _FORMER_NAMES[name])
 
     @property
     @abstractmethod
-    def slope_l1(self) -> float:
-        """Return the supremum of the l1 norm of the slope."""
+    def derivative_l1(self) -> float:
+        """Return the supremum of the l1 norm of the derivative."""
 
     @property
     @abstractmethod
-    def slope_l2(self) -> float:
-        """Return the supremum of the l2 norm of the slope."""
+    def derivative_l2(self) -> float:
+        """Return the supremum of the l2 norm of the derivative."""
 
     @property
-    def slope_linf(self) -> float:
-        """Return the supremum of the largest entry of the slope; at most its l2 norm."""
-        return self.slope_l2
+    def derivative_linf(self) -> float:
+        """Return the supremum of the largest entry of the derivative; at most its l2 norm."""
+        return self.derivative_l2
 
     @property
     @abstractmethod
@@ -115,7 +148,7 @@ class Loss(ABC):
     def check_shapes(self, data: DatasetInfo) -> None:
         """Raise a ValueError if a function does not return values for each record: sums would hide it."""
         K, y = self.outputs(data), self.targets(np.zeros(2, np.int64), np.dtype(np.float64))
-        for name, expected in (("losses", (2,)), ("slopes", (2, K)), ("mistakes", (2,))):
+        for name, expected in (("losses", (2,)), ("derivatives", (2, K)), ("mistakes", (2,))):
             shape = np.shape(getattr(self, name)(np.zeros((2, K)), y))
             if shape != expected:
                 raise ValueError(f"{name} of 2 records have shape {shape}, expected {expected}")
@@ -125,7 +158,7 @@ class Loss(ABC):
         """Return K, the number of predictions for each record."""
 
     def rank(self, outputs: int) -> int:
-        """Return the dimension of a space with all slopes of K ``outputs``, and so the ranges of second derivatives."""
+        """Return the dimension of a space with all derivatives of K ``outputs`` and the ranges of second ones."""
         return outputs
 
     @abstractmethod
@@ -137,7 +170,7 @@ class Loss(ABC):
         """Return the value for each record, float64; may overwrite ``u``."""
 
     @abstractmethod
-    def slopes(self, u: Array, y: Array) -> Array:
+    def derivatives(self, u: Array, y: Array) -> Array:
         """Return derivatives in the predictions, shape of ``u``, in its precision."""
 
     @abstractmethod
@@ -173,16 +206,16 @@ class Loss(ABC):
         """Return the loss with probabilities clipped to [floor, 1]; a loss without probabilities returns itself."""
         return self
 
-    def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
-        """Turn predictions of shape (n, S, K) into ``scale`` (n,) times their slopes, in place.
+    def scaled_derivatives(self, u: Array, y: Array, scale: Array) -> Norms:
+        """Turn predictions of shape (n, S, K) into ``scale`` (n,) times their derivatives, in place.
 
         Returns
         -------
-        Norms of the slopes themselves.
+        Norms of the derivatives themselves.
         """
-        slopes = self.slopes(u, y[:, None])
-        size = np.abs(slopes)
-        np.multiply(slopes, scale.astype(u.dtype)[:, None, None], out=u)
+        derivatives = self.derivatives(u, y[:, None])
+        size = np.abs(derivatives)
+        np.multiply(derivatives, scale.astype(u.dtype)[:, None, None], out=u)
         if u.shape[-1] == 1:
             return Norms(size[..., 0], size[..., 0])
         squares = np.square(size, dtype=np.float64).sum(axis=-1)
@@ -195,30 +228,30 @@ class ScalarLoss(Loss):
 
     @property
     @abstractmethod
-    def slope_bound(self) -> float:
-        """Return the supremum of the slope's absolute value."""
+    def derivative_bound(self) -> float:
+        """Return the supremum of the derivative's absolute value."""
 
     @property
-    def slope_l1(self) -> float:
+    def derivative_l1(self) -> float:
         """Return the bound: with one output both norms are the absolute value."""
-        return self.slope_bound
+        return self.derivative_bound
 
     @property
-    def slope_l2(self) -> float:
-        """Return the bound, see `slope_l1`."""
-        return self.slope_bound
+    def derivative_l2(self) -> float:
+        """Return the bound, see `derivative_l1`."""
+        return self.derivative_bound
 
     @abstractmethod
     def value(self, u: Array, y: Array) -> Array:
         """Return the loss of predictions u, in their precision."""
 
     @abstractmethod
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return the first derivative in u."""
 
     @abstractmethod
     def curvature(self, u: Array, y: Array) -> Array:
-        """Return the second derivative in u; where the slope has a kink, any one of them."""
+        """Return the second derivative in u; where the derivative has a kink, any one of them."""
 
     def outputs(self, data: DatasetInfo) -> int:
         """Return 1."""
@@ -228,9 +261,9 @@ class ScalarLoss(Loss):
         """Return the value for each record."""
         return self.value(u[..., 0].astype(np.float64), y)
 
-    def slopes(self, u: Array, y: Array) -> Array:
-        """Return the slope for each record."""
-        return self.slope(u[..., 0], y)[..., None]
+    def derivatives(self, u: Array, y: Array) -> Array:
+        """Return the derivative for each record."""
+        return self.derivative(u[..., 0], y)[..., None]
 
 
 @parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Literal
 
@@ -11,8 +12,8 @@ from admmbench.problems.loss import ScalarLoss
 
 Need = Literal[
     "convex loss",
-    "bounded slope",
-    "unclipped slope",
+    "bounded derivative",
+    "unclipped derivative",
     "one output",
     "logistic loss",
     "smooth penalty",
@@ -22,11 +23,11 @@ Need = Literal[
 
 _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
     "convex loss": (lambda p: p.loss.convex, "a convex loss"),
-    "bounded slope": (
-        lambda p: math.isfinite(p.loss.slope_l2),
-        "a loss whose slope is bounded, such as logistic, softmax or huber",
+    "bounded derivative": (
+        lambda p: math.isfinite(p.loss.derivative_l2),
+        "a loss whose derivative is bounded, such as logistic, softmax or huber",
     ),
-    "unclipped slope": (lambda p: not p.loss.floor, "a loss without a floor on probabilities"),
+    "unclipped derivative": (lambda p: not p.loss.floor, "a loss without a floor on probabilities"),
     "one output": (
         lambda p: isinstance(p.loss, ScalarLoss),
         "a loss with one output, such as logistic",
@@ -43,17 +44,31 @@ _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
     "quadratic penalty": (lambda p: p.penalty_name == "l2", "the penalty l2"),
 }
 
+# Present words, by those of earlier versions.
+_FORMER: dict[str, Need] = {
+    "bounded slope": "bounded derivative",
+    "unclipped slope": "unclipped derivative",
+}
+
+
+def _entry(need: str) -> tuple[Callable[[LossProblem], bool], str]:
+    """Return the test of a need and the words of the refusal; a former word of a plug-in gives a warning."""
+    if need in _FORMER:
+        text = f"needs: {need!r} is now called {_FORMER[need]!r}; rename it"
+        warnings.warn(text, FutureWarning, stacklevel=2)
+    return _NEEDS[_FORMER.get(need, need)]  # type: ignore[arg-type]
+
 
 def satisfies(problem: Problem, need: Need) -> bool:
     """Return whether a problem has a property that a method may need; a quadratic has all."""
-    return not isinstance(problem, LossProblem) or _NEEDS[need][0](problem)
+    return not isinstance(problem, LossProblem) or _entry(need)[0](problem)
 
 
 def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
     """Raise a ValueError if a problem lacks a need of ``who``: a method, or whatever else, in words."""
     for need in needs:
         if isinstance(problem, LossProblem) and not satisfies(problem, need):
-            words = _NEEDS[need][1]
+            words = _entry(need)[1]
             raise ValueError(
                 f"{who} needs {words}; the problem has loss {problem.loss_name} and penalty {problem.penalty_name}"
             )

@@ -65,14 +65,14 @@ def minimize(
         if not todo.any():
             break
         step = np.where(todo[..., None], point.newton_step(), 0)
-        slope = (point.gradient * step).sum(axis=-1)
+        directional = (point.gradient * step).sum(axis=-1)
         slack = _ROUNDING * (1 + np.abs(point.value))
-        length = np.ones(slope.shape)
+        length = np.ones(directional.shape)
         for _ in range(_MOST_HALVINGS):
             trial = x + length[..., None] * step
             end = function(trial)
             halved = np.abs(end.gradient).max(axis=-1, initial=0) <= size / 2
-            enough = end.value <= point.value + _DECREASE * length * slope + slack
+            enough = end.value <= point.value + _DECREASE * length * directional + slack
             short = todo & ~halved & ~enough
             if not short.any():
                 break

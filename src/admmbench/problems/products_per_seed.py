@@ -33,20 +33,22 @@ def predict(X: Array, starts: Array, agents: Array, seeds: Array, z: Array, u: A
 
 
 @_compiled
-def add_back(X: Array, starts: Array, agents: Array, seeds: Array, slopes: Array, g: Array) -> None:
-    """Add the sums of the records times their slopes to gradients."""
+def add_back(
+    X: Array, starts: Array, agents: Array, seeds: Array, derivatives: Array, g: Array
+) -> None:
+    """Add the sums of the records times their derivatives to gradients."""
     for p in range(len(starts) - 1):
         total = g[agents[p], seeds[p], 0]
         stop = starts[p + 1]
         fours = stop - (stop - starts[p]) % 4
         # Four at a time: the sum is loaded and stored less often.
         for i in range(starts[p], fours, 4):
-            a, b, c, d = slopes[i], slopes[i + 1], slopes[i + 2], slopes[i + 3]
+            a, b, c, d = derivatives[i], derivatives[i + 1], derivatives[i + 2], derivatives[i + 3]
             x0, x1, x2, x3 = X[i], X[i + 1], X[i + 2], X[i + 3]
             for j in range(len(total)):
                 total[j] += a * x0[j] + b * x1[j] + c * x2[j] + d * x3[j]
         for i in range(fours, stop):
-            a, x0 = slopes[i], X[i]
+            a, x0 = derivatives[i], X[i]
             for j in range(len(total)):
                 total[j] += a * x0[j]
 
@@ -73,10 +75,10 @@ def add_back_sparse(
     starts: Array,
     agents: Array,
     seeds: Array,
-    slopes: Array,
+    derivatives: Array,
     g: Array,
 ) -> None:
-    """Add the sums of the records times their slopes to gradients; see `predict_sparse` for values and columns."""
+    """Add the sums of the records times their derivatives to gradients; see `predict_sparse` for values and columns."""
     W = values.shape[1]
     # Additions to one entry wait for each other: each of four records has sums of its own.
     sums = np.empty((4, g.shape[3]), g.dtype)
@@ -87,7 +89,7 @@ def add_back_sparse(
         fours = stop - (stop - starts[p]) % 4
         sums[:] = 0
         for i in range(starts[p], fours, 4):
-            a, b, c, d = slopes[i], slopes[i + 1], slopes[i + 2], slopes[i + 3]
+            a, b, c, d = derivatives[i], derivatives[i + 1], derivatives[i + 2], derivatives[i + 3]
             for j in range(W):
                 g0[columns[i, j]] += a * values[i, j]
                 g1[columns[i + 1, j]] += b * values[i + 1, j]
@@ -95,6 +97,6 @@ def add_back_sparse(
                 g3[columns[i + 3, j]] += d * values[i + 3, j]
         for i in range(fours, stop):
             for j in range(W):
-                g0[columns[i, j]] += slopes[i] * values[i, j]
+                g0[columns[i, j]] += derivatives[i] * values[i, j]
         for j in range(len(total)):
             total[j] += (g0[j] + g1[j]) + (g2[j] + g3[j])

@@ -37,7 +37,7 @@ _LOOP_COST = 8
 
 
 class Suprema(NamedTuple):
-    """Suprema of the norms of a slope, or of a record's contribution."""
+    """Suprema of the norms of a derivative, or of a record's contribution."""
 
     l1: float
     l2: float
@@ -61,7 +61,7 @@ class RowParameters(LossProblem):
 
     def check_worst_case(self, data: DatasetInfo, who: str = "sensitivity: global") -> None:
         """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
-        require(who, ("bounded slope",), self)
+        require(who, ("bounded derivative",), self)
         if not all(map(math.isfinite, data.domain)) and self.records == RecordBounds():
             raise ValueError(f"{who} {_UNBOUNDED.format(data=data)}")
 
@@ -176,20 +176,22 @@ class BoundRecords(BoundLoss[PartsT]):
         return self.steepest(self.loss).l2 * self.bound_l2
 
     def steepest(self, loss: Loss) -> Suprema:
-        """Return suprema of the slope's norms; clipping raises each of the K probabilities by at most the floor."""
+        """Return suprema of the derivative's norms; clipping raises each of K probabilities by at most the floor."""
         K = self.model_shape[0]
         raised = loss.floor
         return Suprema(
-            loss.slope_l1 + K * raised,
-            loss.slope_l2 + math.sqrt(K) * raised,
-            loss.slope_linf + raised,
+            loss.derivative_l1 + K * raised,
+            loss.derivative_l2 + math.sqrt(K) * raised,
+            loss.derivative_linf + raised,
         )
 
     def worst_case(self, loss: Loss) -> Suprema:
-        """Return suprema of the norms of an admissible record's undivided contribution, slope times record."""
-        slope = self.steepest(loss)
+        """Return suprema of the norms of an admissible record's undivided contribution, derivative times record."""
+        derivative = self.steepest(loss)
         return Suprema(
-            slope.l1 * self.bound_l1, slope.l2 * self.bound_l2, slope.linf * self.bound_linf
+            derivative.l1 * self.bound_l1,
+            derivative.l2 * self.bound_l2,
+            derivative.linf * self.bound_linf,
         )
 
     def spread(self, loss: Loss) -> tuple[float, float]:

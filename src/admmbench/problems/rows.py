@@ -13,13 +13,14 @@ agent's records go through one matrix product; agents are served in blocks of a 
 several of them at once: (B, S, K, J). `admmbench.problems.records` has the records of all agents and the
 bounds on them, `admmbench.problems.batches` the products.
 
-One record contributes slope x^T to a gradient: its l1 norm is exactly ||slope||_1 ||x||_1 and its l2 norm
-||slope||_2 ||x||_2, so that sensitivities need no K x J terms.
+One record contributes d x^T to a gradient, with the derivative d of the loss in its predictions: its l1 norm is exactly
+||d||_1 ||x||_1 and its l2 norm ||d||_2 ||x||_2, so that sensitivities need no K x J terms.
 """
 
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -228,10 +229,16 @@ class Objective:
         """Return the gradient of the loss at models of shape (B, S, K, J), see `RowParts.gradient`."""
         return self.parts.gradient(z, mean_over=self.divisor[:, 0], floor=floor)
 
-    def slope(self, z: Array) -> Array:
+    def full_gradient(self, z: Array) -> Array:
         """Return the gradient, with that of the penalty, shape (B, S, K, J)."""
         gradient = self.gradient(z).value
         return self.parts.whole.add_penalty_gradient(gradient, z, self.strength)
+
+    def slope(self, z: Array) -> Array:
+        """Return `full_gradient`, by its name in earlier versions."""
+        text = "slope of an objective is now called `full_gradient`; rename it"
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return self.full_gradient(z)
 
 
 class RowParts:
@@ -293,7 +300,7 @@ class RowParts:
         """Bound on the l2 norm of one record's gradient, shape (B, S): c1 of huang2019.
 
         The largest norm of the agent's own records (``local``) or of the admissible ones (``global``), times the bound
-        on the slope.
+        on the derivative.
         """
         return self.whole.steepest(self.whole.loss).l2 * self._largest_norm
 
@@ -339,7 +346,7 @@ class RowParts:
         return loss + whole.penalty_curvature
 
     @property
-    def slope_bound(self) -> Array:
+    def derivative_bound(self) -> Array:
         """Bound on the l2 norm of the sum of the gradients of an agent's records, for all models, shape (B, S)."""
         norms = self._measure(lambda share: float(share.norms.l2.sum()))
         return self.whole.steepest(self.whole.loss).l2 * norms
@@ -395,11 +402,11 @@ class RowParts:
         width = narrow.X.shape[1] if narrow else z.shape[-1]
         entries = np.empty((*z.shape[:-1], width), np.promote_types(z.dtype, whole.released))
         entries[unused] = 0  # no batch sets these
-        slopes = [batch.gradient(loss, z, entries, scale) for batch in batches]
+        derivatives = [batch.gradient(loss, z, entries, scale) for batch in batches]
         position = narrow.position if narrow else None
 
         def raise_to(largest: Norms) -> None:
-            for batch, norms in zip(batches, slopes, strict=True):
+            for batch, norms in zip(batches, derivatives, strict=True):
                 batch.raise_to_contributions(norms, largest)
 
         return Gradient(entries, lambda: self._sensitivity(loss, scale, raise_to), position)

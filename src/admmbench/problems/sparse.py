@@ -1,8 +1,8 @@
 """Products of records that are mostly zeros with several models at once.
 
 Of the pixels of a written digit one in five is not black. A product that leaves out the others adds, for each record,
-the models' entries at some pixels; and for each pixel, the slopes of some records. Both are one operation: sums of some
-rows of a matrix, weighted by the entries of a record or of a column.
+the models' entries at some pixels; and for each pixel, the derivatives of some records. Both are one operation: sums of
+some rows of a matrix, weighted by the entries of a record or of a column.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Sparse:
         """Set u, shape (n, M), to the predictions of models, shape (M, J)."""
         sum_columns(self.rows, models, self.used, u)
 
-    def back(self, slopes: Array, gradient: Array, add: bool = False) -> None:
-        """Set a gradient, shape (M, W), to the sum of records times their slopes, shape (n, M); or add it."""
-        sum_rows(self.columns, slopes, gradient, add)
+    def back(self, derivatives: Array, gradient: Array, add: bool = False) -> None:
+        """Set a gradient, shape (M, W), to the sum of records times their derivatives, shape (n, M); or add it."""
+        sum_rows(self.columns, derivatives, gradient, add)
 
 
 def _weights(matrix: csr_array | csc_array, width: int) -> Weights:

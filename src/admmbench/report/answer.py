@@ -1,4 +1,4 @@
-"""The report's first section: who wins at equal privacy, as rows from which templates write."""
+"""The report's first section: who wins at equal privacy, as summaries of settings from which templates write."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from admmbench.report import picture
 from admmbench.report.data import (
     Added,
     Answer,
+    AnswerFacts,
     Badge,
     ControlRow,
-    Facts,
     MatrixCell,
     Notes,
-    Row,
+    SettingSummary,
     Value,
     collected,
 )
@@ -60,22 +60,22 @@ def content(
     dict
         ``answer`` with its ``facts``; ``marks`` of the pictures, with their meaning; ``parts``, names of data by the
         part that is left out of them; ``groups``, one for each experiment, with its ``pictures``, the identifier of its
-        ``curves``, ``rows`` and ``beside``, all methods against the control; ``mixed``, whether the units of rows
-        differ; ``matrix`` of all methods and settings; ``notes``.
+        ``curves``, ``summaries`` and ``control_tables``, all methods against the control; ``mixed``, whether the units
+        of settings differ; ``matrix`` of all methods and settings; ``notes``.
     """
     places = _places(comparison)
-    rows = [
-        row(setting, place, experiments.get(str(setting["experiment"].item())))
+    summaries = [
+        summarize_setting(setting, place, experiments.get(str(setting["experiment"].item())))
         for setting, place in zip(settings(comparison), places, strict=True)
     ]
     return {
-        "answer": Answer(rows, _unbeaten(comparison)),
+        "answer": Answer(summaries, _unbeaten(comparison)),
         "facts": _facts(comparison, places),
         "marks": picture.key(comparison),
-        "parts": collected((row.note, row.place) for row in rows if row.note),
-        "groups": list(_groups(comparison, rows, experiments, looks or {})),
-        "mixed": len({row.unit for row in rows}) > 1,
-        "matrix": _matrix(comparison, rows),
+        "parts": collected((summary.note, summary.place) for summary in summaries if summary.note),
+        "groups": list(_groups(comparison, summaries, experiments, looks or {})),
+        "mixed": len({summary.unit for summary in summaries}) > 1,
+        "matrix": _matrix(comparison, summaries),
         "notes": _notes(comparison, places),
     }
 
@@ -89,24 +89,24 @@ def curves(figures: Iterable[Figure]) -> str:
 
 def _groups(
     comparison: xr.Dataset,
-    rows: list[Row],
+    summaries: list[SettingSummary],
     experiments: Mapping[str, Experiment],
     looks: Mapping[str, Mapping[str, Look]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the group of each experiment: its pictures, its rows, and its methods against the control."""
-    pairs = zip(settings(comparison), rows, strict=True)
+    """Yield the group of each experiment: its pictures, its settings, and its methods against the control."""
+    pairs = zip(settings(comparison), summaries, strict=True)
     for name, members in itertools.groupby(pairs, key=lambda pair: pair[1].experiment):
-        group_settings, group_rows = zip(*members, strict=True)
+        group_settings, group_summaries = zip(*members, strict=True)
         yield {
-            "first": group_rows[0],
+            "first": group_summaries[0],
             "pictures": picture.draw_settings(comparison, name, looks[name])
             if name in looks
             else [],
             "curves": f"{name}-figure-{curves(experiments[name].figures)}"
-            if name in experiments and len(group_rows) > 1
+            if name in experiments and len(group_summaries) > 1
             else "",
-            "rows": group_rows,
-            "beside": [_control_table(setting) for setting in group_settings],
+            "summaries": group_summaries,
+            "control_tables": [_control_table(setting) for setting in group_settings],
         }
 
 
@@ -129,14 +129,14 @@ def _places(comparison: xr.Dataset) -> list[str]:
     ]
 
 
-def _facts(comparison: xr.Dataset, places: list[str]) -> Facts:
-    """Return the facts that hold for all rows, or for the rows of some data."""
+def _facts(comparison: xr.Dataset, places: list[str]) -> AnswerFacts:
+    """Return the facts that hold for all settings, or for those of some data."""
 
     def spread(values: Iterable[T]) -> dict[T, list[str]]:
         return collected(zip(values, places, strict=True))
 
     all_settings = list(settings(comparison))
-    return Facts(
+    return AnswerFacts(
         spread(float(setting["delta"]) for setting in all_settings),
         spread((setting["relation"].item(), setting["unit"].item()) for setting in all_settings),
         spread((setting["long_name"].item(), _unit(setting)) for setting in all_settings),
@@ -166,8 +166,10 @@ def _unbeaten(comparison: xr.Dataset) -> list[str]:
     return list(dict.fromkeys(_all_names(label, aliases) for label in ahead.tolist()))
 
 
-def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -> Row:
-    """Return one row of the answer.
+def summarize_setting(
+    setting: xr.Dataset, place: str, experiment: Experiment | None = None
+) -> SettingSummary:
+    """Return the best methods in a setting, with what the answer says of them.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -
         {} if experiment is None else {label: badge(experiment, label, epsilon) for label in group}
     )
     constant = _value(setting, "constant")
-    return Row(
+    return SettingSummary(
         place=place,
         experiment=str(setting["experiment"].item()),
         note=str(setting["dataset_note"].item()),
@@ -198,7 +200,7 @@ def row(setting: xr.Dataset, place: str, experiment: Experiment | None = None) -
         group=[_all_names(label, aliases) for label in group],
         undecided=[_all_names(label, aliases) for label in _ascending(setting, "undecided")],
         only_method="".join(_all_names(label, aliases) for label in _ascending(setting, "alone")),
-        lost=bool((setting["lost"].where(setting["compared"], 0) > 0).any()),
+        failed=bool((setting["failed"].where(setting["compared"], 0) > 0).any()),
         seeds=float(setting["seeds"]),
         added=[
             Added(
@@ -246,7 +248,7 @@ def _all_names(label: str, aliases: Mapping[str, list[str]]) -> str:
 
 
 def _control_table(setting: xr.Dataset) -> dict[str, Any]:
-    """Return the table of all methods that compete in a row, by their mean: ranks, and differences from the control."""
+    """Return the table of the methods in a setting, by their mean: ranks, and differences from the control."""
     control = str(setting["control"].item())
     pairs = setting.sel(rival=control) if control in setting["rival"].values else None
     aliases = names(setting)
@@ -290,14 +292,14 @@ def _ascending(setting: xr.Dataset, *verdicts: str) -> list[str]:
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
-def _matrix(comparison: xr.Dataset, rows: list[Row]) -> dict[str, Any]:
+def _matrix(comparison: xr.Dataset, summaries: list[SettingSummary]) -> dict[str, Any]:
     """Return the table of all methods in all settings, by mean rank where a method has one."""
     ranks = mean_ranks(comparison).to_series()
     compared = comparison["algorithm"].values[comparison["compared"].any("setting").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
     aliases = names(comparison)
     columns = list(settings(comparison.assign(mark=marks(comparison))))
-    spans = itertools.groupby(rows, key=lambda head: head.experiment)
+    spans = itertools.groupby(summaries, key=lambda head: head.experiment)
     return {
         "spans": [list(heads) for _, heads in spans],
         "rows": [
@@ -319,7 +321,7 @@ def _matrix_cell(setting: xr.Dataset) -> MatrixCell:
         _value(setting, "mean"),
         compared and bool(setting["outdated"]),
         str(setting["mark"].item()),
-        int(setting["lost"]) if compared else 0,
+        int(setting["failed"]) if compared else 0,
         int(setting["runs"]),
     )
 
@@ -340,7 +342,7 @@ def _notes(comparison: xr.Dataset, places: list[str]) -> Notes:
     return Notes(
         where(comparison["excluded"]),
         where(comparison["guarantee"] == "conditional"),
-        bool((comparison["lost"].where(comparison["compared"], 0) > 0).any()),
+        bool((comparison["failed"].where(comparison["compared"], 0) > 0).any()),
     )
 
 

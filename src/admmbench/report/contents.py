@@ -11,7 +11,7 @@ from urllib.parse import quote
 from admmbench.audit.findings import Audit
 from admmbench.figures import drawing
 from admmbench.figures.base import FORMATS
-from admmbench.files import netcdf, read_checked, read_sealed
+from admmbench.files import netcdf, read_checked, read_checksummed
 from admmbench.report.data import Missing, Reason, collected, grouped
 from admmbench.report.rendering import Section
 from admmbench.study.address import LOG
@@ -146,7 +146,7 @@ def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dat
 
 
 def _audit(folder: Path, name: str) -> Audit:
-    return Audit.from_dict(read_sealed(folder / AUDITS / name))
+    return Audit.from_dict(read_checksummed(folder / AUDITS / name))
 
 
 def _missing_data(experiment: Experiment) -> Iterator[Missing]:

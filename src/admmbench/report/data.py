@@ -12,7 +12,7 @@ from admmbench.inference.intervals import ROUNDING
 Badge = Literal["tuned", "tuned_at_edge", "stated", "default"]
 """How the settings of a method were found."""
 PrivacyKind = Literal["not_private", "equal", "none", "unequal"]
-"""Whether methods of a row have no noise, equal totals, no guarantee, or totals that differ."""
+"""Whether methods in a setting have no noise, equal totals, no guarantee, or totals that differ."""
 Reason = Literal["said", "not_started", "no_message", "no_data", "not_drawn", "untuned", "no_files"]
 """Reason for which a part is missing: ``said`` by the message of what failed, or stated by a template."""
 K = TypeVar("K")
@@ -55,7 +55,7 @@ class Value(NamedTuple):
 
 
 class Added(NamedTuple):
-    """Method that was added after the study was stated, against the best of a row."""
+    """Method that was added after the study was stated, against the best of a setting."""
 
     label: str
     verdict: str
@@ -63,8 +63,8 @@ class Added(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
-    """Best methods of an experiment at a budget. Several labels of one method are joined by " = "."""
+class SettingSummary:
+    """Best methods in a setting (a data set at one ε). Several labels of one method are joined by " = "."""
 
     place: str
     """Name of the data."""
@@ -82,13 +82,13 @@ class Row:
     """Origin of the settings of each best method, by label."""
     group: list[str]
     undecided: list[str]
-    """The winner or the equivalent methods; else the methods among which the row is undecided; by their means."""
+    """The winner or the equivalent methods; else the methods among which the setting is undecided; by their means."""
     only_method: str
     """The only method; empty if there are several."""
-    lost: bool
-    """Whether other methods lost runs."""
+    failed: bool
+    """Whether other methods have failed or diverged runs."""
     seeds: float
-    """Forecast of the seeds that decide the row, 0 for a row that is decided."""
+    """Forecast of the seeds that make the setting conclusive, 0 where it is."""
     added: list[Added]
     """Methods that were added later."""
     lowest: str
@@ -118,47 +118,47 @@ class Row:
         return next(iter(self.badges.values())) if len({*self.badges.values()}) == 1 else ""
 
 
-def rows_by_place(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return rows by the name of their data."""
-    return grouped(rows, lambda row: row.place)
+def by_place(summaries: Iterable[SettingSummary]) -> dict[str, list[SettingSummary]]:
+    """Return settings by the name of their data."""
+    return grouped(summaries, lambda summary: summary.place)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows of all experiments, from which the answer in a sentence or two is written."""
+    """Settings of all experiments, from which the answer in a sentence or two is written."""
 
-    rows: list[Row]
+    summaries: list[SettingSummary]
     """In the order of the page."""
     unbeaten: list[str]
-    """Methods that are significantly worse in no row."""
+    """Methods that are significantly worse in no setting."""
 
     @property
-    def groups(self) -> dict[tuple[str, ...], dict[str, list[Row]]]:
-        """Return the rows with few best methods, by these methods and by the data."""
-        few = [row for row in self.rows if 0 < len(row.group) <= MOST_NAMED]
-        groups = dict.fromkeys(tuple(row.group) for row in few)
+    def groups(self) -> dict[tuple[str, ...], dict[str, list[SettingSummary]]]:
+        """Return the settings with few best methods, by these methods and by the data."""
+        few = [summary for summary in self.summaries if 0 < len(summary.group) <= MOST_NAMED]
+        groups = dict.fromkeys(tuple(summary.group) for summary in few)
         return {
-            group: rows_by_place(row for row in few if tuple(row.group) == group)
+            group: by_place(summary for summary in few if tuple(summary.group) == group)
             for group in groups
         }
 
     @property
-    def large_groups(self) -> dict[str, list[Row]]:
-        """Return the rows with many best methods, by the data."""
-        return rows_by_place(row for row in self.rows if len(row.group) > MOST_NAMED)
+    def large_groups(self) -> dict[str, list[SettingSummary]]:
+        """Return the settings with many best methods, by the data."""
+        return by_place(summary for summary in self.summaries if len(summary.group) > MOST_NAMED)
 
     @property
-    def no_better(self) -> dict[str, list[Row]]:
-        """Return the rows in which no method is better than a constant prediction, by the data."""
-        return rows_by_place(row for row in self.rows if row.no_better)
+    def no_better(self) -> dict[str, list[SettingSummary]]:
+        """Return the settings in which no method is better than a constant prediction, by the data."""
+        return by_place(summary for summary in self.summaries if summary.no_better)
 
     @property
-    def added(self) -> dict[str, dict[str, dict[str, list[Row]]]]:
-        """Return the rows with a verdict on a method that was added later, by label, verdict and data."""
-        pairs = [(method, row) for row in self.rows for method in row.added]
+    def added(self) -> dict[str, dict[str, dict[str, list[SettingSummary]]]]:
+        """Return the settings with a verdict on a method that was added later, by label, verdict and data."""
+        pairs = [(method, summary) for summary in self.summaries for method in summary.added]
         return {
             label: {
-                verdict: rows_by_place(row for _, row in verdict_pairs)
+                verdict: by_place(summary for _, summary in verdict_pairs)
                 for verdict, verdict_pairs in grouped(
                     label_pairs, lambda pair: pair[0].verdict
                 ).items()
@@ -168,27 +168,29 @@ class Answer:
 
     @property
     def open_places(self) -> list[str]:
-        """Return the names of data with several rows, none of which is decided."""
-        places = rows_by_place(self.rows).items()
+        """Return the names of data with several settings, none of which is conclusive."""
+        places = by_place(self.summaries).items()
         return [
-            place for place, rows in places if len(rows) > 1 and all(row.undecided for row in rows)
+            place
+            for place, summaries in places
+            if len(summaries) > 1 and all(summary.undecided for summary in summaries)
         ]
 
     @property
-    def several_names(self) -> dict[str, list[Row]]:
-        """Return the rows in which a method has several labels, by these: tuning may make two methods equal."""
-        rows_of_names: dict[str, list[Row]] = {}
-        for row in self.rows:
+    def several_names(self) -> dict[str, list[SettingSummary]]:
+        """Return the settings in which a method has several labels, by these: tuning may make two methods equal."""
+        summaries_of_names: dict[str, list[SettingSummary]] = {}
+        for summary in self.summaries:
             for labels in dict.fromkeys(
-                tuple(method_labels) for method_labels in row.names.values()
+                tuple(method_labels) for method_labels in summary.names.values()
             ):
                 if len(labels) > 1:
-                    rows_of_names.setdefault(" = ".join(labels), []).append(row)
-        return rows_of_names
+                    summaries_of_names.setdefault(" = ".join(labels), []).append(summary)
+        return summaries_of_names
 
 
-class Facts(NamedTuple):
-    """Facts that hold for the rows of the answer; each value has the names of its data."""
+class AnswerFacts(NamedTuple):
+    """Facts that hold for the settings of the answer; each value has the names of its data."""
 
     deltas: dict[float, list[str]]
     neighbours: dict[tuple[str, str], list[str]]
@@ -201,13 +203,13 @@ class Facts(NamedTuple):
     analyses: dict[int, list[str]]
     """By the number of interim analyses."""
     comparisons: int
-    """Number of pairs of methods of all rows."""
+    """Number of pairs of methods of all settings."""
     added: list[str]
     """Methods that were added after the study was stated."""
 
 
 class ControlRow(NamedTuple):
-    """Method of a row against the control; None where the two are not compared."""
+    """Method in a setting against the control; None where the two are not compared."""
 
     label: str
     error: Value
@@ -220,13 +222,13 @@ class ControlRow(NamedTuple):
 
 
 class MatrixCell(NamedTuple):
-    """Method in a row of the answer."""
+    """Method in a setting of the answer."""
 
     error: Value
     outdated: bool
     verdict: str
     """Mark, see `admmbench.results.who_wins.marks`."""
-    lost: int
+    failed: int
     runs: int
 
 
@@ -237,30 +239,30 @@ class Notes(NamedTuple):
     """Methods that ran at a budget and are not compared."""
     conditional: dict[str, list[str]]
     """Methods with a conditional guarantee."""
-    lost: bool
-    """Whether a method lost a run."""
+    failed: bool
+    """Whether a method has a failed or diverged run."""
 
 
 class Lead(NamedTuple):
     """Leading methods at a budget that is no total of whole runs."""
 
-    row: Row
+    summary: SettingSummary
     title: str
     only: str
     """Reason for which the lowest value is no lead: ``alone``, ``one_seed``, ``same``; empty if it is a lead."""
     agents: int | None
-    """Number of agents, where methods with other numbers are in other rows."""
+    """Number of agents, where methods with other numbers are in other rows of the table."""
     features: int | None
     """Number of features, likewise."""
     privacy: LeadPrivacy
     violated: float | None
     """Largest violation of constraints that is allowed, where there are constraints."""
-    lost: dict[str, tuple[int, int]]
-    """Number of lost runs and of all runs, by label."""
+    failed: dict[str, tuple[int, int]]
+    """Number of failed runs and of all runs, by label."""
 
 
 class LeadPrivacy(NamedTuple):
-    """Privacy of a whole run of the methods of a row."""
+    """Privacy of a whole run of the methods in a setting."""
 
     kind: PrivacyKind
     least: float = math.nan

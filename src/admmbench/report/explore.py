@@ -120,14 +120,16 @@ def pack(results: xr.Dataset, looks: Mapping[str, Look]) -> str:
         epsilon=xr.DataArray(curves[:, 1], dims="curve"),
     )
     counts = statistics.counts(points)
-    lost = [statistics.lost(counts.isel(curve=number)) for number in range(len(curves))]
+    failed = [statistics.failed_runs(counts.isel(curve=number)) for number in range(len(curves))]
     unfinished = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
     metrics = _metrics(results)
     content = {
         **_facts(results, looks),
         "curves": curves.tolist(),
-        "lost": [f"{' and '.join(words)} of {started}" if words else "" for words, started in lost],
-        # Places of the seeds whose runs were lost: these runs have no final value, even if they have earlier ones.
+        "failed": [
+            f"{' and '.join(words)} of {started}" if words else "" for words, started in failed
+        ],
+        # Places of the seeds whose runs failed: these runs have no final value, even if they have earlier ones.
         "unfinished": [np.flatnonzero(is_unfinished).tolist() for is_unfinished in unfinished],
         "metrics": [_metric(results, points[name]) for name in metrics],
         # Metrics that may be horizontal axes.

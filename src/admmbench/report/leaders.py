@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from admmbench.inference.intervals import ROUNDING
-from admmbench.report.answer import row, settings
-from admmbench.report.data import Lead, LeadPrivacy, PrivacyKind, Row
+from admmbench.report.answer import settings, summarize_setting
+from admmbench.report.data import Lead, LeadPrivacy, PrivacyKind, SettingSummary
 from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, lead
 
@@ -45,7 +45,7 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[Lead]:
     constrained = statistics.is_constrained(results)
     several = len(np.unique(results["features"])) > 1
     for setting in settings(comparison):
-        leading = row(setting, "", experiment)
+        leading = summarize_setting(setting, "", experiment)
         compared = results.sel(algorithm=setting["algorithm"].values[setting["compared"].values])
         yield Lead(
             leading,
@@ -55,11 +55,11 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[Lead]:
             int(compared["features"].max()) if several else None,
             _privacy(compared, private, leading.epsilon),
             FEASIBLE if constrained else None,
-            _lost(setting),
+            _failed_runs(setting),
         )
 
 
-def _reason_against_lead(leading: Row, runs: int) -> str:
+def _reason_against_lead(leading: SettingSummary, runs: int) -> str:
     """Return why the lowest value is no lead; empty if it is a lead, or inconclusive."""
     if not leading.lowest:
         return ""
@@ -73,7 +73,7 @@ def _reason_against_lead(leading: Row, runs: int) -> str:
 
 
 def _privacy(compared: xr.Dataset, private: xr.DataArray, epsilon: float) -> LeadPrivacy:
-    """Return the privacy of a whole run of the methods of a row, and whether it is equal, see `equally_private`."""
+    """Return the privacy of a whole run of the methods in a setting, and whether it is equal, see `equally_private`."""
     if math.isinf(epsilon):
         return LeadPrivacy("not_private")
     facts = compared.reset_coords().sel(epsilon=[epsilon])
@@ -86,10 +86,10 @@ def _privacy(compared: xr.Dataset, private: xr.DataArray, epsilon: float) -> Lea
     return LeadPrivacy(kind, *ends, len(np.unique(compared["delta"])), without, len(labels))
 
 
-def _lost(setting: xr.Dataset) -> dict[str, tuple[int, int]]:
-    """Return the methods that lost runs, with numbers of runs: means over their other runs would be too good."""
-    counts = setting[["lost", "runs"]].isel(
-        algorithm=(setting["compared"] & (setting["lost"] > 0)).values
+def _failed_runs(setting: xr.Dataset) -> dict[str, tuple[int, int]]:
+    """Return the methods with failed or diverged runs, and their numbers: means of the others would be too good."""
+    counts = setting[["failed", "runs"]].isel(
+        algorithm=(setting["compared"] & (setting["failed"] > 0)).values
     )
-    columns = (counts[name].values.tolist() for name in ("algorithm", "lost", "runs"))
-    return {label: (lost, runs) for label, lost, runs in zip(*columns, strict=True)}
+    columns = (counts[name].values.tolist() for name in ("algorithm", "failed", "runs"))
+    return {label: (failed, runs) for label, failed, runs in zip(*columns, strict=True)}

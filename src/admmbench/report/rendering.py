@@ -100,8 +100,8 @@ def render(
     comparison = compare(experiments)
     definitions = {section.name: section.experiment for section in sections}
     leading = leaders.content(experiments, definitions)
-    decided = look.of_results(experiments)
-    sections = [replace(section, looks={**decided, **section.looks}) for section in sections]
+    page_looks = look.of_results(experiments)
+    sections = [replace(section, looks={**page_looks, **section.looks}) for section in sections]
     looks = {section.name: section.looks for section in sections}
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
@@ -110,7 +110,7 @@ def render(
         missing=missing,
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
         leaders=leading,
-        parts=collected((lead.row.note, lead.title) for lead in leading if lead.row.note),
+        parts=collected((lead.summary.note, lead.title) for lead in leading if lead.summary.note),
         protected=collected(
             (unit, results.attrs["title"])
             for results in experiments

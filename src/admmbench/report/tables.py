@@ -47,7 +47,7 @@ class Cell(NamedTuple):
     """Verdict on its method, see `admmbench.inference.contrasts.judge_setting`: winners bold, the best group tinted."""
     note: str = ""
     """Small print."""
-    lost: str = ""
+    failed: str = ""
     """Number of runs without a value, in words."""
 
 
@@ -125,23 +125,23 @@ def budget(results: xr.Dataset) -> str:
 
 
 def methods(results: xr.Dataset) -> Table:
-    """Return the table of methods: algorithm, parameters, and numbers of completed and lost runs."""
+    """Return the table of methods: algorithm, parameters, and numbers of completed and failed runs."""
     state = statistics.counts(results).sum("epsilon")
     facts = ["method", "variant", *([] if statistics.is_constrained(results) else ["noise"])]
     rows: list[list[str | Cell]] = []
     for place, label in enumerate(results["algorithm"].values):
         facts_of_method = state.isel(algorithm=place)
         completed = sum(int(facts_of_method[outcome.word]) for outcome in SUCCESSFUL)
-        lost = " and ".join(statistics.lost(facts_of_method)[0])
+        failed = " and ".join(statistics.failed_runs(facts_of_method)[0])
         name = marked(str(label), results)
         row = [
             name,
             *(str(facts_of_method[fact].item()) for fact in facts),
             _params(results, place),
         ]
-        rows.append([*map(str, row), str(completed), Cell("", lost=lost) if lost else "none"])
+        rows.append([*map(str, row), str(completed), Cell("", failed=failed) if failed else "none"])
     heads = ["Label", "Algorithm", *(fact.capitalize() for fact in facts[1:]), "Parameters"]
-    return Table([*heads, "Completed", "Lost"], ["Completed"], rows)
+    return Table([*heads, "Completed", "Failed"], ["Completed"], rows)
 
 
 def _params(results: xr.Dataset, place: int) -> str:
@@ -167,7 +167,7 @@ def tuning(experiment: Experiment) -> Table:
         return path.rpartition(".")[2].replace("_", " ")
 
     tried = any(
-        choice.beside for choices in experiment.chosen.values() for choice in choices.values()
+        choice.sensitivity for choices in experiment.chosen.values() for choice in choices.values()
     )
     rows: list[list[str | Cell]] = [
         [
@@ -175,7 +175,7 @@ def tuning(experiment: Experiment) -> Table:
             stated(epsilon),
             ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
             number(chosen.error),
-            *([number(chosen.lost_beside)] if tried else []),
+            *([number(chosen.error_growth)] if tried else []),
             ", ".join(map(name, chosen.edges)) or "none",
         ]
         for label, choices in experiment.chosen.items()
@@ -250,14 +250,14 @@ def errors(
         100 if percent else 1
     )
     counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
-    lost, started = (_plain_values(count) for count in counts)
+    failed, started = (_plain_values(count) for count in counts)
     # The lowest error of all rounds is selected on the test set, so that verdicts are on final errors alone.
     final = reduction == "final"
-    verdict = _plain_values(verdicts(results, comparison)) if final else np.full(lost.shape, "")
+    verdict = _plain_values(verdicts(results, comparison)) if final else np.full(failed.shape, "")
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
-        lost_text = words().lost_of(lost[place], started[place]) if lost[place] else ""
-        cells[place] = cells[place]._replace(verdict=str(verdict[place]), lost=lost_text)
+        failed_text = words().failed_of(failed[place], started[place]) if failed[place] else ""
+        cells[place] = cells[place]._replace(verdict=str(verdict[place]), failed=failed_text)
     budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
     rows = [
         [marked(str(label), results), *cells_of_method]

@@ -50,7 +50,7 @@ def facts(results: xr.Dataset) -> dict[str, Any]:
     """Return the attributes of the results, and the final metric and totals of each method at each budget."""
     started = (results["status"] >= 0).any("seed")
     rows = statistics.band(statistics.final(results, results.attrs["metric"]))
-    rows["lost"] = results["status"].isin(FAILED).sum("seed")
+    rows["failed"] = results["status"].isin(FAILED).sum("seed")
     for name in ("epsilon_total", "epsilon_composed"):
         rows[name] = statistics.final(results, name)
     rows = rows.reset_coords(drop=True).assign(started=started)
@@ -80,4 +80,4 @@ def _marked(cell: str | tables.Cell) -> str:
     text = escape(cell.text)
     if cell.verdict in ("winner", "better"):
         text = f"[bold]{text}[/]"
-    return " ".join(filter(None, (text, cell.note, cell.lost)))
+    return " ".join(filter(None, (text, cell.note, cell.failed)))

@@ -22,7 +22,7 @@ _POINT = ("algorithm", "epsilon")
 # Budgets that differ relatively by less were solved for by one rule, on other processors.
 _SAME_BUDGET = 1e-4
 # Attributes that state how an experiment is judged.
-OF_DECISIONS = ("added", "looks", "control", "margin")
+OF_DECISIONS = ("added", "interim_analyses", "control", "margin")
 
 
 def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
@@ -102,7 +102,8 @@ def replace(former: xr.Dataset, results: xr.Dataset) -> xr.Dataset:
     lacking = [point for point in former_points if point not in new_points]
     for label, epsilon in (point for point in lacking if point[0] in new_labels):
         raise ValueError(
-            f"results cannot replace the kept ones of {label}: they lack ε = {epsilon:g}; run it at all its budgets"
+            f"results cannot replace the reference results of {label}: they lack ε = {epsilon:g}; run it at all its "
+            "budgets"
         )
     if not others:
         return results

@@ -285,7 +285,7 @@ def _content(path: Path, source: Source) -> bytes:
         raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
     if hashlib.sha256(content).hexdigest() != source.sha256:
         raise ValueError(
-            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it, "
+            f"{path}: not the file that was stored (its SHA-256 differs from the one in {FILES}); restore it, "
             "or keep the results once more"
         )
     return content

@@ -198,7 +198,7 @@ def data_of(attrs: Mapping[str, Any]) -> str:
 
 def interim_analyses(ds: xr.Dataset) -> list[int]:
     """Return the stated numbers of seeds at which the experiment is judged; empty if once, with all seeds."""
-    return [int(n) for n in json.loads(ds.attrs.get("looks", "[]"))]
+    return [int(n) for n in json.loads(ds.attrs.get("interim_analyses", "[]"))]
 
 
 def added(ds: xr.Dataset) -> list[str]:
@@ -343,7 +343,7 @@ def counts(ds: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({outcome.word: (ds["status"] == outcome).sum("seed") for outcome in Outcome})
 
 
-def lost(counts: xr.Dataset) -> tuple[list[str], int]:
+def failed_runs(counts: xr.Dataset) -> tuple[list[str], int]:
     """Return the failed runs of one method and budget in words, by outcome, and the number of started runs.
 
     Parameters

@@ -40,7 +40,7 @@ _FILLS = {
     "pair_verdict": "",
     "guarantee": "",
     "runs": 0,
-    "lost": 0,
+    "failed": 0,
 }
 
 
@@ -75,7 +75,7 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``compared``, ``excluded``: methods that are rivals in a setting, and others that ran at its budget.
         - ``same_as``: label of the rival with the values of a method, mostly the method's own label. Pairs and verdicts
           are of such rivals alone; `marks` and `names` give them to the other methods.
-        - ``guarantee``: kind of guarantee of a rival's total. ``runs``, ``lost``: numbers of its runs, and of runs
+        - ``guarantee``: kind of guarantee of a rival's total. ``runs``, ``failed``: numbers of its runs, and of runs
           without a model.
         - ``mean``, ``lower``, ``upper``: mean over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
@@ -189,7 +189,7 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
     At a budget, methods that add no noise are left out; without a budget, methods that add noise of their own, and
     optima that are computed for reference. Methods of a setting have data of the same number of features. With
     constraints, methods for the same number of agents are compared by their objective. Runs whose last point violates
-    constraints by more than `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
+    constraints by more than `FEASIBLE` count as failed. Methods of a timed study are compared by their computing time.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
-    """Return results whose metric is the objective, and whose runs that violate the constraints count as lost.
+    """Return results whose metric is the objective, and whose runs that violate the constraints count as failed.
 
     A margin that is stated for another metric, such as an error, does not apply to the objective.
     """
@@ -336,7 +336,7 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
             "same_as": ("algorithm", same_as),
             "guarantee": facts["guarantee"].where(compared, ""),
             "runs": ran.sum("seed"),
-            "lost": facts["status"].isin(FAILED).sum("seed"),
+            "failed": facts["status"].isin(FAILED).sum("seed"),
             **means[["mean", "lower", "upper"]],
             "difference": gap["mean"],
             "difference_lower": gap["lower"],

@@ -11,7 +11,7 @@ from admmbench.api import Array, RegressionLoss, parameters
 class Template(RegressionLoss):
     """Loss ``ln cosh(u - y)``: squared for small errors, absolute for large ones, and smooth."""
 
-    slope_bound = 1.0  # supremum of |slope|; math.inf if there is none
+    derivative_bound = 1.0  # supremum of |derivative|; math.inf if there is none
     curvature_bound = 1.0  # supremum of |curvature|
 
     def value(self, u: Array, y: Array) -> Array:
@@ -19,7 +19,7 @@ class Template(RegressionLoss):
         error = u - y
         return np.logaddexp(error, -error) - np.log(u.dtype.type(2))
 
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return ``tanh(u - y)``."""
         return np.tanh(u - y)
 

@@ -1,4 +1,4 @@
-"""Facts that follow from the settings of a run, without a look at any record."""
+"""Facts that follow from the settings of a run, without any record."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class PrivacyOfRun(PrivacySettings):
     """Settings of privacy of a run, and the total, where noise is solved for."""
 
     total: Epsilon | None = None
-    """Budget of the whole run, instead of epsilon."""
+    """Total privacy loss ε of the whole run, instead of epsilon."""
 
 
-class Facts(Settings):
+class RunFacts(Settings):
     """Settings of a run, and the facts that follow from them."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from admmbench.privacy import ACCOUNTANTS, Relation, Unit
-from admmbench.privacy.selection import Covers
+from admmbench.privacy.selection import CompositionScope
 from admmbench.validation import (
     Count,
     Number,
@@ -129,9 +129,9 @@ class PrivacySettings(Strict):
     model_config = ConfigDict(json_schema_extra=_delta_in_schema)
 
     relation: Relation = "zero_out"
-    """Neighbours that totals are about: one record is blank, or is another one."""
+    """Neighbouring relation of the total: one record is blank, or is another one."""
     unit: Unit = "record"
-    """What neighbours differ in: one record, or all records of an agent."""
+    """Unit of privacy: one record, or all records of an agent."""
     participation: Annotated[Number, Field(gt=0, le=1)] = 1.0
     """Probability that an agent takes part in a round, by a coin of its own."""
     cohort: Count | None = None
@@ -139,12 +139,12 @@ class PrivacySettings(Strict):
     noise: Law = "published"
     """That of the paper, or a law in its place."""
     trust: Literal["agents", "secure_sum"] = "agents"
-    """Who sees a message: the server, or nobody, as messages are summed securely."""
-    covers: Covers = "run"
-    """What totals are of: the run alone; or a search of trials and the run, whether every trial is seen or the best
-    alone."""
+    """Threat model: the server sees each message (agents), or only the sum (secure_sum, secure aggregation)."""
+    covers: CompositionScope = "run"
+    """Composition scope of the total: the run alone; or a search of trials and the run, whether every trial is seen or
+    the best alone."""
     trials: Annotated[Number, Field(gt=1)] | None = None
-    """Runs of the search that totals cover; all that tuning may make if absent."""
+    """Runs of the search within the composition scope; all that tuning may make if absent."""
 
 
 class Settings(Strict):

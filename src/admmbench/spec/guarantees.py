@@ -10,13 +10,13 @@ from admmbench import datasets
 from admmbench.base.consensus import Consensus
 from admmbench.base.types import Guarantee
 from admmbench.privacy import Ledger, Privacy, calibrate
-from admmbench.privacy.selection import covering
+from admmbench.privacy.selection import epsilon_in_scope
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.rows import BoundRows
-from admmbench.spec.facts import Facts
+from admmbench.spec.facts import RunFacts
 
 
-def budget(run: Facts, problem: BoundProblem[Any]) -> Privacy:
+def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
     """Return the budget of one release, solved for where a total is given.
 
     Parameters
@@ -36,18 +36,18 @@ def budget(run: Facts, problem: BoundProblem[Any]) -> Privacy:
     if total is None:
         return Privacy(run.epsilon, *settings)
 
-    def spend(epsilon: float) -> Ledger:
+    def ledger_at(epsilon: float) -> Ledger:
         return ledger(run, problem, Privacy(epsilon, *settings))
 
-    return Privacy(calibrate(spend, total, run.delta, partial(covered, run)), *settings)
+    return Privacy(calibrate(ledger_at, total, run.delta, partial(total_in_scope, run)), *settings)
 
 
-def covered(run: Facts, ledger: Ledger, delta: float) -> float:
+def total_in_scope(run: RunFacts, ledger: Ledger, delta: float) -> float:
     """Return the total ε of the stated composition scope: of the ledger, perhaps with a search of equal runs."""
-    return covering(ledger, delta, run.privacy.covers, run.privacy.trials or 0)
+    return epsilon_in_scope(ledger, delta, run.privacy.covers, run.privacy.trials or 0)
 
 
-def ledger(run: Facts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
+def ledger(run: RunFacts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
     """Return the ledger of the agent with the largest privacy loss, without a look at any record."""
     ledger, method, release = Ledger(), run.method, run.release
     if release is None:
@@ -60,7 +60,7 @@ def ledger(run: Facts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
     return ledger
 
 
-def guarantee(run: Facts) -> Guarantee:
+def guarantee(run: RunFacts) -> Guarantee:
     """Return the guarantee of a run's total; none at an infinite budget."""
     worth = guarantee_with_noise(run)
     if worth.kind != "none" and not run.private:
@@ -68,7 +68,7 @@ def guarantee(run: Facts) -> Guarantee:
     return worth
 
 
-def guarantee_with_noise(run: Facts) -> Guarantee:
+def guarantee_with_noise(run: RunFacts) -> Guarantee:
     """Return the guarantee of totals at a finite budget; what plug-ins claim becomes a condition."""
     worth = run.method.guarantee(run.sensitivity)
     is_plugin = not type(run.method).__module__.startswith("admmbench.")
@@ -101,7 +101,7 @@ def guarantee_with_noise(run: Facts) -> Guarantee:
     return worth
 
 
-def _unproved_noise(run: Facts) -> str:
+def _unproved_noise(run: RunFacts) -> str:
     """Return how the method adds noise that the ledger cannot check; empty if the ledger knows the noise."""
     release = run.method.release
     if release is None:
@@ -113,8 +113,8 @@ def _unproved_noise(run: Facts) -> str:
     return ""
 
 
-def caveats(run: Facts) -> dict[str, dict[str, Any]]:
-    """Return the caveats for readers of results: the method's keys, and a search that the total covers, with values."""
+def caveats(run: RunFacts) -> dict[str, dict[str, Any]]:
+    """Return the caveats for readers of results: the method's keys, and a search in composition scope, with values."""
     keys: dict[str, dict[str, Any]] = {key: {} for key in run.method.caveats}
     if run.privacy.covers != "run":
         keys["covered_search"] = {"covers": run.privacy.covers, "trials": run.privacy.trials}

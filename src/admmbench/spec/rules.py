@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from admmbench.privacy.samplers import LEAST
 from admmbench.problems.rows import Rows
-from admmbench.spec.facts import Facts, MethodError
+from admmbench.spec.facts import MethodError, RunFacts
 from admmbench.spec.guarantees import guarantee_with_noise
 
 T = TypeVar("T", contravariant=True)
@@ -50,7 +50,7 @@ def refuse(settings: S, rules: Iterable[Rule[S]]) -> None:
             raise error(f"{rule.message.format(settings, wrong)}; {rule.fix}")
 
 
-def _missing_package(run: Facts) -> str:
+def _missing_package(run: RunFacts) -> str:
     """Return the first package of the method that is not installed."""
     for name in run.method.resources.packages:
         try:
@@ -60,7 +60,7 @@ def _missing_package(run: Facts) -> str:
     return ""
 
 
-def _random_participation(run: Facts) -> str:
+def _random_participation(run: RunFacts) -> str:
     """Return the key and the value of random participation in rounds; empty if all agents take part."""
     if run.privacy.cohort:
         return f"privacy.cohort: {run.privacy.cohort}"
@@ -68,24 +68,24 @@ def _random_participation(run: Facts) -> str:
     return f"privacy.participation: {part:g}" if part < 1 else ""
 
 
-def _protects_agents(run: Facts) -> bool:
+def _protects_agents(run: RunFacts) -> bool:
     return run.privacy.unit == "agent" and run.release is not None
 
 
-def _averages_records(run: Facts) -> bool:
+def _averages_records(run: RunFacts) -> bool:
     return isinstance(run.as_problem, Rows) and run.as_problem.average == "records"
 
 
-def _sums_securely(run: Facts) -> bool:
+def _sums_securely(run: RunFacts) -> bool:
     return run.privacy.trust == "secure_sum" and run.release is not None
 
 
-def _sum_unproved(run: Facts) -> bool:
+def _sum_unproved(run: RunFacts) -> bool:
     release = run.release
     return release is not None and (run.as_problem.sharing != "rows" or release.law != "gaussian")
 
 
-def _missing_guarantee(run: Facts) -> str:
+def _missing_guarantee(run: RunFacts) -> str:
     """Return why a stated finite total has no guarantee; empty if it has one, or no finite total is stated."""
     if math.isinf(run.privacy.total or math.inf):
         return ""
@@ -93,7 +93,7 @@ def _missing_guarantee(run: Facts) -> str:
     return guarantee.conditions if guarantee.kind == "none" else ""
 
 
-SETTING_RULES: list[Rule[Facts]] = [
+SETTING_RULES: list[Rule[RunFacts]] = [
     Rule(
         "evaluations within the rounds",
         lambda run: run.evaluate_every > run.rounds,
@@ -115,16 +115,16 @@ SETTING_RULES: list[Rule[Facts]] = [
         blames_method=True,
     ),
     Rule(
-        "trials where a search is covered",
+        "trials where a search is in scope",
         lambda run: (run.privacy.covers == "run") != (run.privacy.trials is None),
         "privacy.trials: how many there are is stated where privacy.covers is every_trial or best_trial, and only "
         "there",
         "state both, or neither",
     ),
     Rule(
-        "covers with a total",
+        "composition scope with a total",
         lambda run: run.privacy.covers != "run" and run.privacy.total is None,
-        "privacy.covers: says what privacy.total is of, which is not given",
+        "privacy.covers: is the composition scope of privacy.total, which is not given",
         "state privacy.total, or leave covers out",
     ),
     Rule(
@@ -136,7 +136,7 @@ SETTING_RULES: list[Rule[Facts]] = [
 ]
 """Rules on the settings alone."""
 
-SHARING_RULES: list[Rule[Facts]] = [
+SHARING_RULES: list[Rule[RunFacts]] = [
     Rule(
         "a set that the method keeps to",
         lambda run: getattr(run.as_problem, "feasible", None) and not run.method.keeps_feasible,
@@ -184,7 +184,7 @@ SHARING_RULES: list[Rule[Facts]] = [
 ]
 """Rules on problem, partition and method, which must suit each other."""
 
-PRIVACY_RULES: list[Rule[Facts]] = [
+PRIVACY_RULES: list[Rule[RunFacts]] = [
     Rule(
         "one round of methods that need no more",
         lambda run: run.method.one_shot and run.rounds > 1,

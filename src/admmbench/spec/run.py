@@ -10,12 +10,12 @@ from admmbench import algorithms, datasets, plugins
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
-from admmbench.spec.facts import Facts, method_errors
+from admmbench.spec.facts import RunFacts, method_errors
 from admmbench.spec.rules import PRIVACY_RULES, SETTING_RULES, SHARING_RULES, refuse
 from admmbench.validation import adapter
 
 
-class RunSpec(Facts):
+class RunSpec(RunFacts):
     """Run, specified by the arguments of `admmbench.simulate` that decide its numbers."""
 
     @model_validator(mode="before")

@@ -216,15 +216,15 @@ _BUDGETS = {
 
 
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
-    """Return results whose attributes state how the experiment decides: added methods, looks, control and margin.
+    """Return results with attributes on how they are judged: added methods, interim analyses, control and margin.
 
-    Former attributes of decisions are dropped. The margin is in the unit of the results.
+    Former ones are dropped. The margin is in the unit of the results.
     """
     decision_attrs: dict[str, object] = {}
     if added := [method.label for method in experiment.algorithms if method.added]:
         decision_attrs["added"] = json.dumps(added)
-    if experiment.looks:
-        decision_attrs["looks"] = json.dumps(experiment.looks)
+    if experiment.interim_analyses:
+        decision_attrs["interim_analyses"] = json.dumps(experiment.interim_analyses)
     if experiment.control:
         decision_attrs["control"] = experiment.control
     if experiment.margin:
@@ -308,12 +308,12 @@ def _sensitivities_to_tuning(
 ) -> dict[str, Any]:
     """Return the coordinate of the sensitivity to tuning; nothing if no tuned value was tried at half and twice."""
     chosen = [experiment.chosen.get(method.label, {}) for method in methods]
-    lost = [
-        [choices[budget].lost_beside if budget in choices else math.nan for budget in budgets]
+    growths = [
+        [choices[budget].error_growth if budget in choices else math.nan for budget in budgets]
         for choices in chosen
     ]
     long_name = "largest growth of the error on held-out rows at half or twice a tuned value"
-    return {} if np.isnan(lost).all() else {"lost_beside": _coordinate(long_name, lost)}
+    return {} if np.isnan(growths).all() else {"error_growth": _coordinate(long_name, growths)}
 
 
 def _coordinate(

@@ -11,6 +11,7 @@ import fnmatch
 import json
 import math
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
@@ -22,14 +23,25 @@ from admmbench import datasets
 from admmbench.engine.devices import CPU, DeviceName
 from admmbench.figures import look
 from admmbench.figures.look import Look
-from admmbench.files import read_sealed, sealed_json
+from admmbench.files import checksummed_json, read_checksummed
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
 from admmbench.study.mappings import merged
 from admmbench.study.methods import expand_lists
 from admmbench.study.runs import Run
-from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
+from admmbench.tuning.settings import TuningSettings
+from admmbench.validation import (
+    Count,
+    Folder,
+    Strict,
+    Text,
+    distinct,
+    file_name,
+    in_present_keys,
+    messages,
+    unknown,
+)
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -93,7 +105,7 @@ class Study(Strict):
         if file == FIGURES:
             figures = [figure.model_dump(mode="json") for figure in experiment.figures]
             looks = {label: self.looks[label]._asdict() for label in _drawing_facts(experiment)}
-            return sealed_json({"figures": figures, "looks": looks}, indent=1)
+            return checksummed_json({"figures": figures, "looks": looks}, indent=1)
         folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
         content = {
             "name": name,
@@ -107,7 +119,7 @@ class Study(Strict):
                 for run in experiment.runs
             ],
         }
-        return sealed_json(content, indent=1)
+        return checksummed_json(content, indent=1)
 
     @cached_property
     def looks(self) -> dict[str, Look]:
@@ -169,7 +181,7 @@ MANIFEST, FIGURES = "manifest.json", "figures.json"
 AUDITS, TUNING = "audits", "tuning"
 # Folder of the settings that tuning chose, beside the folder of experiments: a file for each experiment.
 TUNED = "tuned"
-# Folder of the numbers of seeds that inconclusive rows asked for, beside the folder of experiments: likewise.
+# Folder of the numbers of seeds that undecided settings asked for, beside the folder of experiments: likewise.
 SEEDS = "seeds"
 # Folders of results that belong to no experiment, so that no experiment can have their names.
 _RESERVED = ("logs", "report", "runs")
@@ -242,6 +254,10 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
         if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
+    overrides = {
+        pattern: _in_present_keys(changes, f"configuration: overrides: {pattern}")
+        for pattern, changes in checked.overrides.items()
+    }
     experiments = {}
     for name in checked.experiments:
         if name in _RESERVED:
@@ -258,8 +274,8 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
             file_name(name, "configuration: experiments")
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        content = read_mapping(available[name])
-        changed = _overridden(content, name, checked.overrides)
+        content = _in_present_keys(read_mapping(available[name]), str(available[name]))
+        changed = _overridden(content, name, overrides)
         recorded = {kind: paths[name] for kind, paths in recorded_files.items() if name in paths}
         contents = {kind: read_mapping(path) for kind, path in recorded.items()}
         try:
@@ -295,7 +311,7 @@ def _read_definition(folder: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(
             f"{path}: is not there; name the folder of an experiment that was run, such as results/quick"
         )
-    manifest = _read_sealed(path)
+    manifest = _read_checksummed(path)
     return str(manifest["name"]), dict(manifest["experiment"])
 
 
@@ -344,7 +360,7 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     if isinstance(content, list):
         return content, {}
     if path.name == FIGURES:
-        content = _read_sealed(path)
+        content = _read_checksummed(path)
         looks = content.get("looks", {}).items()
         return content["figures"], {label: Look.of_json(values) for label, values in looks}
     raise ConfigError(
@@ -353,9 +369,9 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     )
 
 
-def _read_sealed(path: Path) -> dict[str, Any]:
+def _read_checksummed(path: Path) -> dict[str, Any]:
     try:
-        return read_sealed(path)
+        return read_checksummed(path)
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
@@ -409,6 +425,30 @@ def report_name(overlays: Iterable[str]) -> str:
         raise ConfigError(f"{error}: give the configurations other names") from None
 
 
+def _in_present_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return what a user wrote of an experiment by present keys, so that it can be merged, and warn of former ones.
+
+    Raises
+    ------
+    ConfigError
+        If both names of a key are given.
+    """
+
+    def rename(values: Mapping[str, Any], model: type[Strict], path: str) -> dict[str, Any]:
+        for former in model.former_keys.keys() & values.keys():
+            text = f"{source}: {path}{former} is now called {path}{model.former_keys[former]}; rename it"
+            warnings.warn(text, FutureWarning, stacklevel=2)
+        try:
+            return in_present_keys(values, model.former_keys)
+        except ValueError as error:
+            raise ConfigError(f"{source}: {path}{error}") from None
+
+    content = rename(content, Experiment, "")
+    if isinstance(content.get("tuning"), Mapping):
+        content["tuning"] = rename(content["tuning"], TuningSettings, "tuning.")
+    return content
+
+
 def _overridden(
     content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -432,7 +472,7 @@ def _with_recorded(
     defaults = {}
     if content.get("tuning") is not None and TUNED in recorded:
         defaults["tuned"] = recorded[TUNED]
-    if content.get("looks") is not None and SEEDS in recorded:
+    if content.get("interim_analyses") is not None and SEEDS in recorded:
         defaults["ordered"] = recorded[SEEDS]
     return {**defaults, **content}
 

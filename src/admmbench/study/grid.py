@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import (
     ConfigDict,
@@ -20,7 +20,7 @@ from admmbench import datasets, partition
 from admmbench.audit.settings import AuditSettings
 from admmbench.engine.variables import measured
 from admmbench.files import digest
-from admmbench.privacy.selection import Covers
+from admmbench.privacy.selection import CompositionScope
 from admmbench.spec.facts import MethodError
 from admmbench.spec.fields import (
     SEEDS,
@@ -46,10 +46,10 @@ SEED_BLOCK = 10
 
 
 class Totals(PrivacySettings):
-    """Settings of privacy, and the totals, which determine the noise."""
+    """Settings of privacy, and the total privacy losses, which determine the noise."""
 
     total: Epsilons | None = None
-    """Budgets of whole runs, instead of epsilon."""
+    """Total privacy losses ε of the whole run, instead of epsilon; the noise is solved for."""
 
 
 class Search(NamedTuple):
@@ -65,7 +65,7 @@ class Search(NamedTuple):
         unmeasured = {"evaluate_every": 1, "time_limit": math.inf}
         run = Run("", self.spec.model_copy(update=unmeasured)).first
         axes = {path: [*map(float, axis.model_dump().values())] for path, axis in self.axes.items()}
-        return digest([run.path, axes, settings.model_dump()])[:8]
+        return digest([run.path, axes, settings.identity])[:8]
 
 
 class Grid(Settings):
@@ -75,6 +75,7 @@ class Grid(Settings):
     """
 
     model_config = ConfigDict(json_schema_extra=allow_lists)
+    former_keys: ClassVar[Mapping[str, str]] = {"looks": "interim_analyses"}
 
     dataset: str | dict[str, Any]
     """Name, or name and settings."""
@@ -87,17 +88,17 @@ class Grid(Settings):
     """Seeds that one job computes together at most, 10 if absent."""
     seed_blocks: Annotated[list[Count] | None, Field(min_length=1)] = None
     """Size of each block of seeds, instead of seed_block."""
-    looks: Annotated[list[Count] | None, Field(min_length=1)] = None
+    interim_analyses: Annotated[list[Count] | None, Field(min_length=1)] = None
     """Numbers of seeds at which the study is judged, instead of seeds: the first is run at once, each further one where
-    `admmbench study --until-decided` finds a row undecided, see docs/sure.md."""
+    `admmbench study --until-decided` finds a setting undecided, see docs/sure.md."""
     ordered: dict[str, ByBudget[Count]] = {}
-    """Seeds beyond the first look, by label and budget: from config/seeds/, which `admmbench study --until-decided`
-    writes."""
+    """Seeds beyond the first interim analysis, by label and budget: from config/seeds/, which
+    `admmbench study --until-decided` writes."""
     margin: Annotated[Number, Field(ge=0)] = 0.0
     """Largest difference of two methods that does not matter: in percentage points where the metric is an error, else
     in its unit."""
     control: str | None = None
-    """Label of the method that the report compares all others with; the best of each row if absent."""
+    """Label of the method that the report compares all others with; the best of each setting if absent."""
     epsilon: Epsilons | None = None
     """Budgets of one iteration, unless privacy.total is given; .inf adds no noise."""
     privacy: Totals = Totals()
@@ -123,9 +124,9 @@ class Grid(Settings):
 
     @cached_property
     def blocks(self) -> list[tuple[int, ...]]:
-        """Return the blocks of seeds that are computed together; up to the last look if there are looks."""
-        if self.looks:
-            return self._blocks_up_to(self.looks[-1])
+        """Return the blocks of seeds that are computed together; up to the last interim analysis if there are any."""
+        if self.interim_analyses:
+            return self._blocks_up_to(self.interim_analyses[-1])
         sizes = self.seed_blocks
         seeds = sorted(self.seeds or range(sum(sizes) if sizes else SEEDS))
         if sizes is None:
@@ -133,21 +134,21 @@ class Grid(Settings):
         ends = itertools.accumulate(sizes)
         return [tuple(seeds[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
 
-    def _blocks_up_to(self, look: int) -> list[tuple[int, ...]]:
-        """Return the blocks of seeds up to a look; the blocks of a look do not depend on looks that follow."""
-        looks, size = self.looks or [], self.seed_block or SEED_BLOCK
+    def _blocks_up_to(self, n: int) -> list[tuple[int, ...]]:
+        """Return the blocks of seeds up to an interim analysis of n seeds; they do not depend on later analyses."""
+        analyses, size = self.interim_analyses or [], self.seed_block or SEED_BLOCK
         return [
             tuple(range(first, min(first + size, end)))
-            for start, end in itertools.pairwise([0, *looks])
+            for start, end in itertools.pairwise([0, *analyses])
             for first in range(start, end, size)
-            if end <= look
+            if end <= n
         ]
 
     def blocks_of(self, label: str, budget: float) -> list[tuple[int, ...]]:
-        """Return the blocks of seeds that a method is run with at a budget; with looks, as many as were ordered."""
-        if not self.looks:
+        """Return the blocks of seeds of a method at a budget; with interim analyses, as many as were ordered."""
+        if not self.interim_analyses:
             return self.blocks
-        return self._blocks_up_to(self.ordered.get(label, {}).get(budget, self.looks[0]))
+        return self._blocks_up_to(self.ordered.get(label, {}).get(budget, self.interim_analyses[0]))
 
     def budgets(self, method: Method) -> list[float]:
         """Return the budgets of a method: of one iteration, or totals."""
@@ -326,10 +327,10 @@ class Grid(Settings):
         """Return the name of the prepared data set's folder; equal settings share a folder."""
         return dataset_folder(self.dataset)
 
-    def covers(self, method: Method) -> Covers:
+    def composition_scope(self, method: Method) -> CompositionScope:
         """Return the composition scope of a method's total ε."""
-        covers: Covers = method.changes["privacy"].get("covers", self.privacy.covers)
-        return covers
+        scope: CompositionScope = method.changes["privacy"].get("covers", self.privacy.covers)
+        return scope
 
     def _arguments(self, method: Method, budget: float, settings: Values) -> dict[str, Any]:
         """Return the arguments of a method's run at a budget, for one seed."""

@@ -18,7 +18,7 @@ from pydantic import (
 
 from admmbench import algorithms
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.privacy.selection import Covers
+from admmbench.privacy.selection import CompositionScope
 from admmbench.spec.fields import (
     Law,
     PrivacySettings,
@@ -74,8 +74,8 @@ class Method(Settings):
     """Changes to the experiment's privacy."""
     noise: Law | None = None
     """The experiment's privacy.noise if absent."""
-    covers: Covers | None = None
-    """What its total is of; the experiment's privacy.covers if absent."""
+    covers: CompositionScope | None = None
+    """Composition scope of its total; the experiment's privacy.covers if absent."""
     added: bool = False
     """Whether it was added after the study was stated with the others, whose verdicts it leaves as they are: it is
     compared with each of them, at a level of its own, see docs/sure.md."""

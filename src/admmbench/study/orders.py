@@ -1,4 +1,4 @@
-"""Orders of further seeds: for methods of an undecided row, and the file that records them."""
+"""Orders of further seeds: for methods of an undecided setting, and the file that records them."""
 
 from __future__ import annotations
 
@@ -16,41 +16,42 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
 
 Orders = dict[str, dict[float, int]]
-"""Numbers of seeds beyond the first look, by label and budget."""
+"""Numbers of seeds beyond the first interim analysis, by label and budget."""
 
 
-def order_seeds(experiment: Experiment, cell: xr.Dataset) -> Orders:
-    """Order the seeds of the next look for all methods among which a row is undecided.
+def order_seeds(experiment: Experiment, setting: xr.Dataset) -> Orders:
+    """Order the seeds of the next interim analysis for all methods among which a setting is undecided.
 
-    Methods that have fewer seeds than the others get their next looks first. Methods that were added later and are
-    undecided against the best of the row get their next look as well, up to the seeds of the best.
+    Methods that have fewer seeds than the others catch up first. Methods that were added later and are undecided
+    against the best of the setting get the seeds of their next analysis as well, up to the seeds of the best.
 
     Parameters
     ----------
     experiment
-        Experiment whose looks say how many seeds come next; nothing is ordered after the last look.
-    cell
-        The row: one setting of `admmbench.results.who_wins.compare`.
+        Experiment whose interim analyses say how many seeds come next; nothing is ordered after the last one.
+    setting
+        One setting (a data set at one ε) of `admmbench.results.who_wins.compare`.
     """
-    looks, epsilon = experiment.looks or [], float(cell["epsilon"])
+    analyses, epsilon = experiment.interim_analyses or [], float(setting["epsilon"])
 
     def so_far(label: str) -> int:
         return sum(map(len, experiment.blocks_of(label, epsilon)))
 
     def undecided(word: str) -> list[str]:
         return [
-            str(label) for label in cell["algorithm"].values[(cell[word] == "undecided").values]
+            str(label)
+            for label in setting["algorithm"].values[(setting[word] == "undecided").values]
         ]
 
     labels = undecided("verdict")
     fewest = min(map(so_far, labels), default=0)
-    next_look = next((look for look in looks if look > fewest), 0)
-    seeds_of_method = {label: {epsilon: next_look} for label in labels if so_far(label) < next_look}
-    lowest = str(cell["lowest"].item())
+    n_next = next((n for n in analyses if n > fewest), 0)
+    seeds_of_method = {label: {epsilon: n_next} for label in labels if so_far(label) < n_next}
+    lowest = str(setting["lowest"].item())
     of_best = seeds_of_method[lowest][epsilon] if lowest in seeds_of_method else so_far(lowest)
     for label in undecided("added"):
-        if next_looks := [look for look in looks if so_far(label) < look <= of_best]:
-            seeds_of_method[label] = {epsilon: next_looks[0]}
+        if further := [n for n in analyses if so_far(label) < n <= of_best]:
+            seeds_of_method[label] = {epsilon: further[0]}
     return seeds_of_method
 
 
@@ -64,6 +65,6 @@ def record(name: str, orders: Orders, folder: Path = OWN) -> Path:
         sort_keys=False,
         width=10_000,
     )
-    head = "# Seeds that undecided rows asked for, by `admmbench study --until-decided`.\n"
+    head = "# Seeds that undecided settings asked for, by `admmbench study --until-decided`.\n"
     write(path, head + text)
     return path

@@ -53,7 +53,7 @@ class Question(Strict):
     noise: Literal["published", "laplace", "gaussian"] = "gaussian"
     """Law of the noise of methods that have it; the others keep that of their papers."""
     seeds: Annotated[Count, Field(le=MOST_SEEDS // _ANALYSES[-1])] = 10
-    """Seeds of the first look."""
+    """Seeds of the first interim analysis."""
     trials: Count = 24
     """Settings that are tried for each method at each total."""
     margin: Annotated[Number, Field(ge=0)] | None = None
@@ -145,17 +145,17 @@ def _base_content(question: Question, info: DatasetInfo) -> dict[str, Any]:
     if margin is None:
         margin = 1 if info.n_classes else 0
     source = Path(str(question.dataset.get("path", info.name))).name
-    looks = [times * question.seeds for times in _ANALYSES]
+    analyses = [times * question.seeds for times in _ANALYSES]
     tuning: dict[str, Any] = {"trials": question.trials}
-    if min(TuningSettings().seeds) < looks[-1]:  # tuning needs other seeds than the runs
-        tuning["seeds"] = [looks[-1]]
+    if min(TuningSettings().seeds) < analyses[-1]:  # tuning needs other seeds than the runs
+        tuning["seeds"] = [analyses[-1]]
     content: dict[str, Any] = {
         "title": f"{source}: who wins at equal totals",
         "dataset": question.dataset,
         "problem": {"loss": loss, "strength": 1e-6, "per": "total", "average": "records"},
         "rounds": 20,
         "evaluate_every": 1,
-        "looks": looks,
+        "interim_analyses": analyses,
         "margin": margin,
         "sensitivity": "global",
         "privacy": {"total": question.total, "delta": question.delta},

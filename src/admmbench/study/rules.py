@@ -47,7 +47,7 @@ def _misplaced_order(grid: Grid) -> str:
     """Return the first ordered number of seeds that is no interim analysis, with its label and budget."""
     for label, seeds_at_budget in grid.ordered.items():
         for budget, n in seeds_at_budget.items():
-            if n not in (grid.looks or []):
+            if n not in (grid.interim_analyses or []):
                 return f"{label}.{budget:g}: {n}"
     return ""
 
@@ -88,16 +88,16 @@ def _first_with_trials(grid: Grid) -> str:
     return next((str(n) for n, keys in enumerate(stated_keys) if "trials" in keys), "")
 
 
-def _covered_searches(grid: Grid) -> list[str]:
+def _searches_in_scope(grid: Grid) -> list[str]:
     """Return the composition scopes of the methods' totals, other than the run alone."""
-    return sorted({grid.covers(method) for method in grid.algorithms} - {"run"})
+    return sorted({grid.composition_scope(method) for method in grid.algorithms} - {"run"})
 
 
 def _too_few_trials(grid: Grid) -> bool:
     """Return whether fewer trials are stated than a search may make."""
     if grid.tuning is None or grid.privacy.trials is None:
         return False
-    return bool(_covered_searches(grid)) and grid.privacy.trials < grid.tuning.most
+    return bool(_searches_in_scope(grid)) and grid.privacy.trials < grid.tuning.most
 
 
 def _equal_methods(grid: Grid) -> tuple[str, str] | None:
@@ -152,20 +152,20 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "seeds by interim analyses or by number",
-        lambda grid: grid.looks and (grid.seeds or grid.seed_blocks),
-        "looks: they say which seeds are run",
+        lambda grid: grid.interim_analyses and (grid.seeds or grid.seed_blocks),
+        "interim_analyses: they say which seeds are run",
         "leave seeds and seed_blocks out",
     ),
     Rule(
         "interim analyses that follow one another",
-        lambda grid: (grid.looks or []) != sorted(set(grid.looks or [])),
-        "looks: expected numbers of seeds that increase, got {0.looks}",
+        lambda grid: (grid.interim_analyses or []) != sorted(set(grid.interim_analyses or [])),
+        "interim_analyses: expected numbers of seeds that increase, got {0.interim_analyses}",
         "sort them, each once",
     ),
     Rule(
         "interim analyses that can be spelt out",
-        lambda grid: [look for look in grid.looks or [] if look > MOST_SEEDS],
-        f"looks: expected at most {MOST_SEEDS:,} seeds, got {{1[0]:,}}",
+        lambda grid: [n for n in grid.interim_analyses or [] if n > MOST_SEEDS],
+        f"interim_analyses: expected at most {MOST_SEEDS:,} seeds, got {{1[0]:,}}",
         "state fewer",
     ),
     Rule(
@@ -177,8 +177,8 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     Rule(
         "seeds ordered by interim analyses",
         _misplaced_order,
-        "ordered.{1} seeds are none of looks",
-        "add the look, or remove this entry (`ordered: {}` removes all)",
+        "ordered.{1} seeds are none of interim_analyses",
+        "add the interim analysis, or remove this entry (`ordered: {}` removes all)",
     ),
     Rule(
         "tuning that says how",
@@ -199,35 +199,35 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
         "tuning needs others",
     ),
     Rule(
-        "covered trials of all methods",
+        "trials in scope of all methods",
         _first_with_trials,
         "algorithms.{1}.privacy.trials: methods count the trials of their experiment",
         "state privacy.trials beside algorithms",
     ),
     Rule(
-        "covered trials that are known",
+        "trials in scope that are known",
         lambda grid: (
-            grid.tuning is None and grid.privacy.trials is None and _covered_searches(grid)
+            grid.tuning is None and grid.privacy.trials is None and _searches_in_scope(grid)
         ),
         "privacy.covers: {1[0]} counts trials",
         "state tuning, or privacy.trials",
     ),
     Rule(
-        "covered trials that are all",
-        lambda grid: grid.tuning and grid.tuning.beside and _covered_searches(grid),
-        "tuning.beside: privacy.covers does not count what is tried beside the best",
+        "trials in scope that are all",
+        lambda grid: grid.tuning and grid.tuning.sensitivity and _searches_in_scope(grid),
+        "tuning.sensitivity: privacy.covers does not count the trials at half and twice the best values",
         "leave it out",
     ),
     Rule(
         "a best trial of one run each",
         lambda grid: (
-            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _covered_searches(grid)
+            grid.tuning and len(grid.tuning.seeds) > 1 and "best_trial" in _searches_in_scope(grid)
         ),
         "tuning.seeds: a trial is one run where privacy.covers is best_trial",
         "state one seed",
     ),
     Rule(
-        "as many covered trials as are made",
+        "as many trials in scope as are made",
         _too_few_trials,
         "privacy.trials: {0.privacy.trials:g} are fewer than the {0.tuning.most} runs that a search may make, with "
         "each seed, and beyond an edge of what it tried",
@@ -266,7 +266,7 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     Rule(
         "held-out rows that nobody trains on",
         _first_training_on_all,
-        "algorithms.{1}.tune: agents.train shares out rows of both parts, also those that tuning holds out",
+        "algorithms.{1}.tune: agents.train partitions rows of both parts, also those that tuning holds out",
         "leave train out",
     ),
 ]

@@ -77,14 +77,14 @@ class OuterLoop(Observer):
         offset = np.concatenate(
             [np.moveaxis(part.offset, 0, 1).reshape(S, -1) for part in parts], axis=1
         )
-        total, slope = (
+        total, linear = (
             sum(part.sum(axis=0) for part in matrices)
             for matrices in (A, [part.b for part in parts])
         )
         rows = C.shape[1]
         kkt = np.zeros((S, d + rows, d + rows))
         kkt[:, :d, :d], kkt[:, :d, d:], kkt[:, d:, :d] = total, np.swapaxes(C, 1, 2), C
-        right = -np.concatenate([np.broadcast_to(slope, (S, d)), offset], axis=1)
+        right = -np.concatenate([np.broadcast_to(linear, (S, d)), offset], axis=1)
         solution = np.linalg.solve(kkt, right[..., None])[..., 0]
         w = solution[:, :d]
         away = np.concatenate([state.model - w, solution[:, d:]], axis=1)  # mu^0 = 0

@@ -34,7 +34,7 @@ class OfHuang2019(Theorem):
         """Return ``c3 + (lambda / n) c4`` of f_i, from an agent's records."""
         return parts.objective.curvature if self.smooth else 0.0
 
-    def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
+    def constants(self, federation: RowFederation, gradients: Array) -> list[Array]:
         """None: those of the step size are all."""
         return []
 
@@ -73,8 +73,10 @@ class Theorem3(OfHuang2019):
 
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
         """Return the part of each agent: (30), (31)."""
-        slope = parts.objective.weight * parts.gradient_bound + parts.whole.penalty_gradient_bound
-        M1 = c_w * np.sqrt(2 * slope**2 + 16 * _noise(parts, privacy))
+        gradient_bound = (
+            parts.objective.weight * parts.gradient_bound + parts.whole.penalty_gradient_bound
+        )
+        M1 = c_w * np.sqrt(2 * gradient_bound**2 + 16 * _noise(parts, privacy))
         M2 = rho * (c_w**2 + 1) / 2
         return np.asarray(M1 / math.sqrt(t) + M2 / t)
 

@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
     noise: Array
     """||xi||^2, with xi the noise on the gradient; noise on the solution is -(rho + 1 / eta) times as much."""
-    slope: Array
+    squared_gradient: Array
     """||f_p'(z) + xi||^2 at the model z before it."""
     product: Array
     """<xi, z* - z>."""
@@ -85,7 +85,7 @@ class Step(NamedTuple):
 
     def convex(self) -> Array:
         """Bound by convexity: (45) of ryu2022, (18) of ryu2021, (28) of huang2019."""
-        return self.slope / (2 * self.inverse_eta) + self._known
+        return self.squared_gradient / (2 * self.inverse_eta) + self._known
 
     @property
     def _known(self) -> Array:
@@ -124,8 +124,8 @@ class Theorem(Average, ABC):
         """Smoothness of f_p where the proof needs it, else 0."""
 
     @abstractmethod
-    def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
-        """Find what the right side needs; ``slopes`` are gradients of the losses at w*, shape (P, S, K, J)."""
+    def constants(self, federation: RowFederation, gradients: Array) -> list[Array]:
+        """Find what the right side needs; ``gradients`` are gradients of the losses at w*, shape (P, S, K, J)."""
 
     @abstractmethod
     def sides(self, t: int, federation: RowFederation) -> dict[str, Array]:
@@ -161,9 +161,9 @@ class Theorem(Average, ABC):
         if any(release and release.law != self.law for release in laws):
             raise ValueError(f"average: the theorems are about {self.law.capitalize()} noise")
         w = whole.optimum()
-        slopes = np.concatenate(federation.each(lambda block: _slopes(block.parts, w)))
+        gradients = np.concatenate(federation.each(lambda block: _loss_gradients(block.parts, w)))
         at_optimum = np.broadcast_to(w, state.z.shape)
-        gap = _suboptimality(whole, w, slopes.sum(axis=0))
+        gap = _suboptimality(whole, w, gradients.sum(axis=0))
         if (gap > _PRECISION).any():
             raise ValueError(f"average: the optimum over W is known to {gap.max():.0e}, not 1e-8")
         super().begin(state, federation)
@@ -174,7 +174,7 @@ class Theorem(Average, ABC):
             farthest=norms(w),
             optimum=w,
             least=objective(at_optimum, federation).sum(axis=0),
-            constants=self.constants(federation, slopes),
+            constants=self.constants(federation, gradients),
             start=(np.zeros(0), np.zeros(0)),
         )
 
@@ -203,12 +203,14 @@ class Theorem(Average, ABC):
         """Sum up what the proof says of an update."""
         gradient, optimum, p = update.gradient, self.memory.optimum, before.agents
         assert gradient is not None
-        slope = gradient.value + update.strength * before.parts.whole.penalty.gradient(before.z)
-        noise = _noise(update, before, slope)
+        full_gradient = gradient.value + update.strength * before.parts.whole.penalty.gradient(
+            before.z
+        )
+        noise = _noise(update, before, full_gradient)
         axes, away = (2, 3), optimum - before.z
         step = Step(
             noise=(noise**2).sum(axis=axes),
-            slope=((slope + noise) ** 2).sum(axis=axes),
+            squared_gradient=((full_gradient + noise) ** 2).sum(axis=axes),
             product=(noise * away).sum(axis=axes),
             before=(away**2).sum(axis=axes),
             after=((optimum - update.sub.z) ** 2).sum(axis=axes),
@@ -237,9 +239,9 @@ class Theorem(Average, ABC):
         }
 
 
-def _noise(update: LocalUpdate, before: Subproblem, slope: Array) -> Array:
+def _noise(update: LocalUpdate, before: Subproblem, full_gradient: Array) -> Array:
     """Noise on the gradient; noise on the solution is as if the gradient had -(rho + 1 / eta) times as much."""
-    fused, z, value = update.fused, before.z, slope
+    fused, z, value = update.fused, before.z, full_gradient
     if update.draw is None or update.gradient is None:
         return np.zeros_like(z)
     draw = replace(update.draw, measure=False, note=None)  # the same numbers again
@@ -252,24 +254,24 @@ def _noise(update: LocalUpdate, before: Subproblem, slope: Array) -> Array:
     inverse_eta = np.broadcast_to(np.asarray(update.schedule["inverse_eta"]), z.shape[:2])
     stiffness = factors(inverse_eta, z)
     known = z, before.w, dual, before.rho, stiffness
-    solution = np.asarray(proximal_step(slope, *known))  # type: ignore[arg-type]
+    solution = np.asarray(proximal_step(full_gradient, *known))  # type: ignore[arg-type]
     return np.asarray(-(before.rho + stiffness) * ((solution + draw) - solution))
 
 
-def _slopes(parts: RowParts, w: Array) -> Array:
+def _loss_gradients(parts: RowParts, w: Array) -> Array:
     """Gradient of each agent's loss at a model, without the penalty, shape (B, S, K, J)."""
     z = np.broadcast_to(w, (len(parts.n_samples), *w.shape)).copy()
     return parts.objective.gradient(z).value
 
 
-def _suboptimality(whole: BoundRows, w: Array, slope: Array) -> Array:
+def _suboptimality(whole: BoundRows, w: Array, gradient: Array) -> Array:
     """Bound ``F(w) - min F`` over W, shape (S,): by the linear lower bound at w, or by strong convexity."""
     weight, axes, W = whole.total_strength, (1, 2), whole.feasible
-    known, curved = (slope * w).sum(axis=axes), np.full(len(w), np.inf)
+    known, curved = (gradient * w).sum(axis=axes), np.full(len(w), np.inf)
     if not whole.penalty.smooth:
         known += weight * whole.penalty.value(w)
-        slope = np.sign(slope) * np.maximum(np.abs(slope) - weight, 0)
+        gradient = np.sign(gradient) * np.maximum(np.abs(gradient) - weight, 0)
     elif weight:
-        slope = slope + weight * whole.penalty.gradient(w)
-        known, curved = (slope * w).sum(axis=axes), norms(slope) ** 2 / (2 * weight)
-    return curved if W is None else np.minimum(known + W.support(slope), curved)
+        gradient = gradient + weight * whole.penalty.gradient(w)
+        known, curved = (gradient * w).sum(axis=axes), norms(gradient) ** 2 / (2 * weight)
+    return curved if W is None else np.minimum(known + W.support(gradient), curved)

@@ -30,8 +30,8 @@ class Constants(NamedTuple):
         return self._replace(U2=math.sqrt(agents) * self.U2)
 
 
-class Facts(NamedTuple):
-    """What the right side of a theorem of ryu2022 is made of, besides the constants."""
+class BoundTerms(NamedTuple):
+    """Terms of the right side of a theorem of ryu2022, besides the constants."""
 
     T: int
     P: int
@@ -61,18 +61,18 @@ class OfRyu2022(Theorem):
     }
 
     @abstractmethod
-    def right(self, k: Constants, f: Facts) -> Array:
+    def right(self, k: Constants, f: BoundTerms) -> Array:
         """Return the right side, shape (S,); lambda^1 = 0."""
 
     def smoothness(self, parts: RowParts) -> Array | float:
         """Return the largest of all agents."""
         return parts.whole.smoothness if self.smooth else 0.0
 
-    def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
+    def constants(self, federation: RowFederation, gradients: Array) -> list[Array]:
         """Return ``||lambda*||``, and those of (14) from above and from below."""
         ends = [_constants(block.parts) for block in federation.blocks]
         # The penalty's part is the same for all agents.
-        multiplier = np.sqrt((norms(slopes - slopes.mean(axis=0)) ** 2).sum(axis=0))
+        multiplier = np.sqrt((norms(gradients - gradients.mean(axis=0)) ** 2).sum(axis=0))
         return [multiplier, *(each for k in (0, 1) for each in _largest([end[k] for end in ends]))]
 
     def gamma(self, multiplier: Array, course: Course) -> Array:
@@ -84,7 +84,7 @@ class OfRyu2022(Theorem):
         course, method = self.memory, self.method
         multiplier, *ends = course.constants
         whole, epsilon = federation.problem, federation.privacy.epsilon
-        facts = Facts(
+        facts = BoundTerms(
             T=t,
             P=whole.n_agents,
             size=whole.size,
@@ -109,7 +109,7 @@ class OfRyu2022(Theorem):
             **self.more(most, least, facts),
         }
 
-    def more(self, most: Constants, least: Constants, facts: Facts) -> dict[str, Array]:
+    def more(self, most: Constants, least: Constants, facts: BoundTerms) -> dict[str, Array]:
         """Return right sides of other papers."""
         return {}
 
@@ -121,7 +121,7 @@ class Theorem2(OfRyu2022):
     before = False
     smooth = True
 
-    def right(self, k: Constants, f: Facts) -> Array:
+    def right(self, k: Constants, f: BoundTerms) -> Array:
         """Return (16a), (16b)."""
         noisy = (2 * f.P * f.size * k.U3**2 + k.U2**2 / (2 * f.E)) / (f.epsilon * math.sqrt(f.T))
         rest = k.U2**2 * (f.last + f.L / f.E) + f.gamma**2 / f.first
@@ -141,19 +141,19 @@ class Theorem3(OfRyu2022):
         ),
     }
 
-    def right(self, k: Constants, f: Facts) -> Array:
+    def right(self, k: Constants, f: BoundTerms) -> Array:
         """Return (20a), (20b)."""
         noisy = 2 * f.P * f.size * k.U3**2 / f.epsilon**2 + f.P * k.U1**2 + k.U2**2 / (2 * f.E)
         rest = k.U2**2 * f.last + f.gamma**2 / f.first + 2 * f.gamma * k.U2
         return noisy / math.sqrt(f.T) + rest / (2 * f.T)
 
-    def of_ryu2021(self, k: Constants, f: Facts) -> Array:
+    def of_ryu2021(self, k: Constants, f: BoundTerms) -> Array:
         """(19a) of ryu2021: E = 1, and U_2 where (20a) has its square."""
         noisy = f.P * k.U1**2 + 2 * f.P * f.size * k.U3**2 / f.epsilon**2 + k.U2 / 2
         rest = f.gamma * k.U2 + k.U2 * f.last / 2 + f.gamma**2 / (2 * f.first)
         return noisy / math.sqrt(f.T) + rest / f.T
 
-    def more(self, most: Constants, least: Constants, facts: Facts) -> dict[str, Array]:
+    def more(self, most: Constants, least: Constants, facts: BoundTerms) -> dict[str, Array]:
         """See `OfRyu2022`."""
         return {
             "theorem_ryu2021": self.of_ryu2021(most, facts),
@@ -184,7 +184,7 @@ class Theorem4(OfRyu2022):
         """Return that of assumption 2 (i)."""
         return np.maximum(2 * multiplier, course.largest)
 
-    def right(self, k: Constants, f: Facts) -> Array:
+    def right(self, k: Constants, f: BoundTerms) -> Array:
         """Return (23)."""
         noisy = 2 * f.P * (k.U1**2 + 2 * f.size * k.U3**2 / f.epsilon**2) / f.alpha
         rest = 2 * k.U2 * f.gamma + k.U2**2 * f.last + 4 * f.gamma**2 / f.first
@@ -207,16 +207,16 @@ def _constants(parts: RowParts) -> tuple[Constants, Constants]:
     first = f.gradient(zero)
     uphill = W.farthest(first.value)
     last = f.gradient(uphill)
-    slope = norms(last.value + s * penalty.gradient(uphill))
+    largest = norms(last.value + s * penalty.gradient(uphill))
     size = W.largest_norm(whole.size)
     steepest = penalty.gradient_bound(whole.size) if not penalty.smooth else size
-    U1 = parts.slope_bound / f.divisor + s * steepest
+    U1 = parts.derivative_bound / f.divisor + s * steepest
     if penalty.smooth:
         U1 = np.minimum(U1, norms(first.value) + parts.smoothness * size)
     U2 = np.full_like(U1, W.diameter(whole.size))
     l1 = [np.asarray(gradient.sensitivity.l1) for gradient in (first, last)]
     most = Constants(U1, U2, parts.contribution_bound / f.divisor)
-    return most, Constants(np.maximum(norms(first.value), slope), U2, np.maximum(*l1))
+    return most, Constants(np.maximum(norms(first.value), largest), U2, np.maximum(*l1))
 
 
 def _largest(of_blocks: list[Constants]) -> Constants:

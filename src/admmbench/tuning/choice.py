@@ -34,6 +34,6 @@ def choose_settings(
             {"method": label, "budget": budget, **trial, "settings": json.dumps(trial["settings"])}
             for trial in result.get("trials", [])
         ]
-        best = {key: result[key] for key in Chosen.model_fields if key in result}
+        best = {key: value for key, value in result.items() if key != "trials"}
         chosen.setdefault(label, {})[budget] = checked(Chosen, best, f"{label} at {budget:g}")
     return chosen, trials

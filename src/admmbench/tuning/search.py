@@ -38,13 +38,13 @@ NearbyErrors = dict[str, list[float | None]]
 class SearchResult(NamedTuple):
     """Result of a search: all trials in their order, the best, and the axes on which it is at an edge of the trials.
 
-    ``beside`` has the errors at half and twice the best values, if the settings ask for them.
+    ``sensitivity`` has the errors at half and twice the best values, if the settings ask for them.
     """
 
     trials: list[Trial]
     best: Trial
     edges: list[str]
-    beside: NearbyErrors = {}
+    sensitivity: NearbyErrors = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Make the content of a JSON file."""
@@ -52,7 +52,7 @@ class SearchResult(NamedTuple):
             "settings": self.best.settings,
             "error": self.best.score.error,
             "edges": self.edges,
-            **({"beside": self.beside} if self.beside else {}),
+            **({"sensitivity": self.sensitivity} if self.sensitivity else {}),
             "trials": [
                 {"settings": trial.settings, **trial.score._asdict()} for trial in self.trials
             ],
@@ -127,7 +127,7 @@ def measure_sensitivity(
 ) -> SearchResult:
     """Try half and twice each value of the best settings, whether or not the search did.
 
-    The best stays what the search chose, also where a value beside it turns out to be better.
+    The best stays what the search chose, also where a value near it turns out to be better.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def measure_sensitivity(
     Returns
     -------
     SearchResult
-        The result with ``beside``, and the new trials behind those of the search.
+        The result with ``sensitivity``, and the new trials behind those of the search.
     """
     trials, best = list(result.trials), result.best.settings
     nearby_errors: NearbyErrors = {}
@@ -158,7 +158,7 @@ def measure_sensitivity(
                 score = measure(settings)
                 trials.append(Trial(settings, score))
             nearby_errors[path].append(score.error)
-    return result._replace(trials=trials, beside=nearby_errors)
+    return result._replace(trials=trials, sensitivity=nearby_errors)
 
 
 def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:

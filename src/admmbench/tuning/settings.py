@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -115,19 +115,27 @@ class TuningSettings(Strict):
         trials with equal errors by their losses.
     seeds
         Seeds of the trials, other than those of the runs.
-    beside
+    sensitivity
         Whether half and twice each of the best values are tried as well, which shows the sensitivity to tuning.
     """
+
+    former_keys: ClassVar[Mapping[str, str]] = {"beside": "sensitivity"}
 
     trials: Count = 24
     held_out: Annotated[Count, Field(ge=2)] = 5
     seeds: Annotated[list[Count], Field(min_length=1)] = [1000]
-    beside: bool = False
+    sensitivity: bool = False
 
     @property
     def most(self) -> int:
-        """Return the largest number of runs of a search: one for each trial and seed, without those of ``beside``."""
+        """Return the largest number of runs of a search: one for each trial and seed, without ``sensitivity``."""
         return (self.trials + self.trials // FURTHER) * len(self.seeds)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Return the settings by the keys of the first version, as stored trials and hashes of searches have them."""
+        first_keys = {present: former for former, present in self.former_keys.items()}
+        return {first_keys.get(key, key): value for key, value in self.model_dump().items()}
 
 
 class Chosen(Strict):
@@ -141,7 +149,7 @@ class Chosen(Strict):
         Error on held-out rows, mean over seeds.
     edges
         Paths of settings with a direction in which no trial went beyond the best value.
-    beside
+    sensitivity
         Errors at half and at twice each value, by the paths of the keys; None where an end forbids it.
     of
         Method, data set and loss that were tuned, by their content; as the experiment states, if absent.
@@ -151,18 +159,22 @@ class Chosen(Strict):
         Fingerprint of the code that made the trials; unknown if absent.
     """
 
+    former_keys: ClassVar[Mapping[str, str]] = {"beside": "sensitivity"}
+
     settings: dict[str, Value]
     error: float
     edges: list[str] = []
-    beside: dict[str, list[PerhapsInfinite | None]] = {}
+    sensitivity: dict[str, list[PerhapsInfinite | None]] = {}
     of: str = ""
     space: str = ""
     code: str = ""
 
     @property
-    def lost_beside(self) -> float:
+    def error_growth(self) -> float:
         """Return the largest growth of the error at half or twice a value; NaN if this was not tried."""
-        errors = [error for pair in self.beside.values() for error in pair if error is not None]
+        errors = [
+            error for pair in self.sensitivity.values() for error in pair if error is not None
+        ]
         return max(errors) - self.error if errors else math.nan
 
 

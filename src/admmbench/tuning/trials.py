@@ -16,7 +16,7 @@ from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.context import Progress
 from admmbench.engine.rounds import AlgorithmError, run_rounds
-from admmbench.files import read_sealed, sealed_json, write
+from admmbench.files import checksummed_json, read_checksummed, write
 from admmbench.spec.run import RunSpec
 from admmbench.tuning.search import Score, SearchResult, measure_sensitivity, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
@@ -88,7 +88,7 @@ def tune(
         setting is not chosen.
     """
     part = held_out(data, settings.held_out)
-    identity = [code, spec.complete(), settings.model_dump(), data.key]
+    identity = [code, spec.complete(), settings.identity, data.key]
     scores = _StoredScores(file, json.dumps(identity, sort_keys=True, default=str))
     done = itertools.count(1)
 
@@ -114,7 +114,7 @@ def repeat(
 ) -> SearchResult:
     """Search with a given measure, such as the scores of trials that were made, see `tune`."""
     result = search(axes, settings.trials, measure)
-    return measure_sensitivity(axes, result, measure) if settings.beside else result
+    return measure_sensitivity(axes, result, measure) if settings.sensitivity else result
 
 
 def score(spec: RunSpec, values: Settings, settings: TuningSettings, data: Dataset) -> Score:
@@ -153,7 +153,7 @@ class _StoredScores:
         self._path, self._identity, self._scores = path, identity, dict[str, list[float]]()
         if path is not None and path.exists():
             with contextlib.suppress(ValueError):  # trials of a damaged file are made again
-                former = read_sealed(path)
+                former = read_checksummed(path)
                 self._scores = former["scores"] if former["of"] == identity else {}
 
     def __len__(self) -> int:
@@ -166,4 +166,4 @@ class _StoredScores:
     def add(self, settings: Settings, score: Score) -> None:
         self._scores[json.dumps(settings)] = [*score]
         if self._path is not None:
-            write(self._path, sealed_json({"of": self._identity, "scores": self._scores}))
+            write(self._path, checksummed_json({"of": self._identity, "scores": self._scores}))

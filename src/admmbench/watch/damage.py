@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from admmbench.datasets import DatasetError, is_of_earlier_version, open_prepared, prepare
-from admmbench.files import is_whole, read_sealed, sealed_json, sync, write
+from admmbench.files import checksummed_json, is_whole, read_checksummed, sync, write
 from admmbench.study.housekeeping import is_locked
 
 RECORD = Path(".snakemake/admmbench_checked.json")
@@ -158,14 +158,14 @@ def read_all_again() -> None:
 
 def _read_record() -> dict[str, list[int]]:
     try:
-        return read_sealed(RECORD)
+        return read_checksummed(RECORD)
     except ValueError:
         return {}
 
 
 def _write_record(states: Mapping[str, list[int]]) -> None:
     with contextlib.suppress(OSError):
-        write(RECORD, sealed_json(states))
+        write(RECORD, checksummed_json(states))
 
 
 def _file_state(path: str) -> list[int]:

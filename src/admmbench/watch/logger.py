@@ -236,20 +236,21 @@ class LogHandler(LogHandlerBase):
 def replaced_by(study: Study) -> list[str]:
     """Find the experiments whose results here are by another definition, such as of another overlay.
 
-    Seeds that undecided rows ordered are added to results, and make no other definition. The function is called before
-    the first job, as jobs may remove these files before the logger, in a thread of its own, gets a message.
+    Seeds that undecided settings ordered are added to results, and make no other definition. The function is called
+    before the first job, as jobs may remove these files before the logger, in a thread of its own, gets a message.
     """
-    from admmbench.study.config import MANIFEST
+    from admmbench.study.config import MANIFEST, read_experiment
 
     replaced_experiments = []
     for name in study.experiments:
         folder = Path(study.config.results, name)
         # A manifest that is missing or damaged defines nothing.
         with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
-            former = json.loads((folder / MANIFEST).read_text("utf-8"))["experiment"]
+            _, former = read_experiment(folder)
             definition = json.loads(study.definition(name, MANIFEST))["experiment"]
-            former = {**former, "ordered": definition["ordered"]}
-            if (folder / "results.nc").exists() and former != definition:
+            former_definition = former.model_dump(mode="json", exclude={"figures"})
+            former_definition["ordered"] = definition["ordered"]
+            if (folder / "results.nc").exists() and former_definition != definition:
                 replaced_experiments.append(name)
     return replaced_experiments
 

@@ -1,4 +1,4 @@
-"""Migration: results of earlier code that today's code computes alike get today's fingerprints, and are not run again.
+"""Migration: results of earlier code that today's code reproduces get today's fingerprints, and are not run again.
 
 Fingerprints of code change whenever a module moves. `admmbench.watch.witnesses` chooses the results that are computed
 again to compare them.
@@ -28,7 +28,7 @@ from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, open_prepared, prepare
 from admmbench.engine.context import Context, Progress
 from admmbench.engine.devices import chosen
-from admmbench.files import SEAL, digest, netcdf, read_sealed, sealed_json, write
+from admmbench.files import CHECKSUM_KEY, checksummed_json, digest, netcdf, read_checksummed, write
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import LIMITS, work
 from admmbench.forecast.plan import attack_seconds
@@ -57,7 +57,7 @@ def migrate(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> list[Row]:
-    """Give today's fingerprints to the files of a study that today's code computes alike.
+    """Give today's fingerprints to the files of a study that today's code reproduces.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _audit_piece(run: Run, path: Path, data: Dataset, experiment: Experiment) ->
         return differ_json(former, audit(run.spec, data, settings).to_dict())
 
     def renew() -> None:
-        write(path, sealed_json(former, indent=1))
+        write(path, checksummed_json(former, indent=1))
 
     seconds, extra_settings = attack_seconds(run.spec, settings, LIMITS), settings.model_dump()
     return Piece(
@@ -239,7 +239,7 @@ def _search_piece(
 
     def renew() -> None:
         if path != tuned_file:
-            write(path, sealed_json({**record, "code": present_code}, indent=1))
+            write(path, checksummed_json({**record, "code": present_code}, indent=1))
         tuned = (
             checked(Tuned, read_mapping(tuned_file), str(tuned_file)) if tuned_file.exists() else {}
         )
@@ -275,7 +275,7 @@ def read(path: Path) -> xr.Dataset:
             dataset = xr.load_dataset(path, engine="h5netcdf")
         except Exception:  # damage may end in any
             raise error from None
-        if dataset.attrs.pop(SEAL, "") != _former_checksum(dataset):
+        if dataset.attrs.pop(CHECKSUM_KEY, "") != _former_checksum(dataset):
             raise
         return dataset
 
@@ -289,11 +289,11 @@ def read_json(path: Path) -> dict[str, Any]:
         If the file is damaged.
     """
     try:
-        return read_sealed(path)
+        return read_checksummed(path)
     except ValueError as error:
         try:
             content = json.loads(path.read_bytes())
-            if content.pop(SEAL) == digest(content):
+            if content.pop(CHECKSUM_KEY) == digest(content):
                 return dict(content)
         except (ValueError, LookupError, AttributeError):
             pass

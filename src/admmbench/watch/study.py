@@ -121,7 +121,7 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
 
 
 def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
-    """Run a study, judge it, and order the next look of undecided rows, until all are decided or have had their looks.
+    """Run a study, judge it, and order seeds for undecided settings, until none is left or all analyses are made.
 
     Orders are recorded in files of the configuration before they run, so that a loop that was killed goes on when it is
     called again.
@@ -140,8 +140,8 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
     ConfigError
         If the configuration is wrong.
     ValueError
-        If no experiment has looks, the options do not make the results, an experiment states its own orders, or
-        overlays are named in two ways.
+        If no experiment has interim analyses, the options do not make the results, an experiment states its own orders,
+        or overlays are named in two ways.
     """
     parsed = _parse(options)
     if parsed.dryrun or parsed.unlock:
@@ -157,26 +157,28 @@ def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> It
     ordered = True
     while ordered:
         study = read(overlays, changes=_changes(options))
-        if not any(experiment.looks for experiment in study.experiments.values()):
-            raise ValueError("--until-decided: no experiment of this study has looks")
+        if not any(experiment.interim_analyses for experiment in study.experiments.values()):
+            raise ValueError("--until-decided: no experiment of this study has interim_analyses")
         yield words
         comparison, ordered = compare_methods(study), False
-        cells = [comparison.isel(setting=number) for number in range(comparison.sizes["setting"])]
+        settings = [
+            comparison.isel(setting=number) for number in range(comparison.sizes["setting"])
+        ]
         for name, experiment in study.experiments.items():
             further = experiment.ordered
-            for cell in cells:
-                if cell["experiment"] == name:
-                    further = merged(further, orders.order_seeds(experiment, cell))
+            for setting in settings:
+                if setting["experiment"] == name:
+                    further = merged(further, orders.order_seeds(experiment, setting))
             if further != experiment.ordered:
                 path = orders.record(name, further)
                 if read(overlays, changes=_changes(options)).experiments[name].ordered != further:
                     raise ValueError(
                         f"{name}: its file or an overlay states `ordered`, which wins over {path}; leave it out"
                     )
-                print(f"Further seeds for undecided rows: {path}")
+                print(f"Further seeds for undecided settings: {path}")
                 ordered = True
-        undecided = sum((cell["verdict"] == "undecided").any().item() for cell in cells)
-        print(f"{undecided} of {len(cells)} rows are undecided.", flush=True)
+        undecided = sum((setting["verdict"] == "undecided").any().item() for setting in settings)
+        print(f"{undecided} of {len(settings)} settings are undecided.", flush=True)
 
 
 def run_turns(
@@ -244,14 +246,16 @@ def compare_methods(study: Study) -> xr.Dataset:
         if not path.exists():
             raise ValueError(f"{path} is not there: {fix}")
         results = netcdf.read(path)
-        # Results of an earlier look would order further seeds although the present look is not judged.
+        # Results of an earlier analysis would order further seeds although the present one is not made.
         n_requested = sum(len(run.spec.seeds) for run in experiment.runs)
         if (results["status"] != Outcome.NOT_RUN).sum() != n_requested:
             raise ValueError(f"{path} has other runs than the configuration asks for: {fix}")
         results_of_experiments.append(results)
     comparison = compare(results_of_experiments)
     if comparison is None:
-        raise ValueError("no two methods of this study are equally private: nothing can be decided")
+        raise ValueError(
+            "no two methods of this study are equally private: nothing can be compared"
+        )
     return comparison
 
 

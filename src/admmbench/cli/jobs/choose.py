@@ -6,7 +6,7 @@ import argparse
 
 from admmbench.cli import start
 from admmbench.cli.options import Command
-from admmbench.files import read_sealed, write
+from admmbench.files import read_checksummed, write
 from admmbench.files.core_yaml import parse_yaml
 
 
@@ -32,7 +32,7 @@ def choose(options: argparse.Namespace) -> None:
     if len(points) != len(options.file):
         raise ValueError(f"--of: names {len(points)} searches, there are {len(options.file)} files")
     searches = [
-        (*point, read_sealed(file)) for point, file in zip(points, options.file, strict=True)
+        (*point, read_checksummed(file)) for point, file in zip(points, options.file, strict=True)
     ]
     chosen, trials = choose_settings(former_choices, searches)
     write(options.output, dump(chosen))

@@ -6,7 +6,7 @@ import argparse
 
 from admmbench.cli import start
 from admmbench.cli.options import Command, collect_garbage, dataset, run_spec
-from admmbench.files import sealed_json, write
+from admmbench.files import checksummed_json, write
 from admmbench.files.core_yaml import parse_yaml
 
 
@@ -45,7 +45,7 @@ def tune(options: argparse.Namespace) -> None:
         "space": Search("", spec.stated_budget, spec, axes).space(settings),
         "code": code,
     }
-    write(options.output, sealed_json(content, indent=1))
+    write(options.output, checksummed_json(content, indent=1))
     trials_file.unlink(missing_ok=True)
     best = ", ".join(f"{path} {value:g}" for path, value in outcome.best.settings.items())
     edges = f"; at an edge of what was tried: {', '.join(outcome.edges)}" if outcome.edges else ""

@@ -30,7 +30,7 @@ class Curves(Figure):
 
     against: Annotated[Course, Field(description="the horizontal axis")] = "round"
 
-    lost_runs = "drawn until they stop"
+    failed_runs = "drawn until they stop"
 
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
         """See `Figure.axes`."""

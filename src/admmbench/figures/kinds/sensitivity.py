@@ -40,7 +40,7 @@ class Sensitivity(Figure):
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Make rows of the methods with known sensitivity, the least sensitive ones last."""
         unknown = shown["rounds"] * math.nan
-        growth = shown.coords.get("lost_beside", unknown) * self.scale(shown).factor
+        growth = shown.coords.get("error_growth", unknown) * self.scale(shown).factor
         rows = growth.rename("x").reset_coords(drop=True).to_dataframe().dropna().reset_index()
         order = rows.groupby("algorithm")["x"].max().sort_values(ascending=False).index
         rows["line"] = [wording.budget(float(epsilon)) for epsilon in rows["epsilon"]]

@@ -24,8 +24,8 @@ class Huber(RegressionLoss):
     threshold: Annotated[float, Field(gt=0)] | None = None
 
     @property
-    def slope_bound(self) -> float:
-        """Return d, the threshold: the largest slope."""
+    def derivative_bound(self) -> float:
+        """Return d, the threshold: the largest derivative."""
         return 1.0 if self.threshold is None else self.threshold
 
     def completed(self, scale: float) -> Self:
@@ -40,13 +40,13 @@ class Huber(RegressionLoss):
         """Return a loss that is quadratic in small errors and linear in large ones."""
         # Both cases at once: q (|u - y| - q / 2) with q the smaller of error and threshold.
         error = np.abs(u - y)
-        quadratic = np.minimum(error, self.slope_bound)
+        quadratic = np.minimum(error, self.derivative_bound)
         return np.asarray(quadratic * (error - quadratic / 2))
 
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return the error, clipped to ``[-d, d]``."""
-        return np.clip(u - y, -self.slope_bound, self.slope_bound)
+        return np.clip(u - y, -self.derivative_bound, self.derivative_bound)
 
     def curvature(self, u: Array, y: Array) -> Array:
         """Return 1 for small errors, 0 for large ones."""
-        return np.where(np.abs(u - y) <= self.slope_bound, 1.0, 0.0)
+        return np.where(np.abs(u - y) <= self.derivative_bound, 1.0, 0.0)

@@ -18,7 +18,7 @@ class Logistic(BinaryLoss):
     """Loss ``ln(1 + exp(-y u))`` for ``y = +-1``; an agent's l2 penalty has weight ``lambda / n`` in huang2019."""
 
     convention = Convention("agents", "agent", strength=1e-6, max_l2_norm=1.0, smoothness="norms")
-    slope_bound = 1.0
+    derivative_bound = 1.0
     curvature_bound = 0.25
 
     floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
@@ -27,7 +27,7 @@ class Logistic(BinaryLoss):
         """Return ``ln(1 + exp(-y u))``, without overflow."""
         return np.logaddexp(0, -y * u)
 
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return ``-y s(-y u)`` with the sigmoid s, by exponentials that do not overflow."""
         margin = y * u
         miss = np.exp(np.minimum(-margin, 0)) / (1 + np.exp(-np.abs(margin)))

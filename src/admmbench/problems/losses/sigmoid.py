@@ -14,14 +14,14 @@ class Sigmoid(BinaryLoss):
     """Loss ``1 / (1 + exp(y u))`` for ``y = +-1``."""
 
     convex = False
-    slope_bound = 0.25
+    derivative_bound = 0.25
     curvature_bound = 3**0.5 / 18
 
     def value(self, u: Array, y: Array) -> Array:
         """Return ``s(-y u)`` with the sigmoid s."""
         return np.asarray(expit(-y * u))
 
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return ``-y s (1 - s)``, s taken at ``-y u``."""
         return -y * expit(-y * u) * expit(y * u)
 

@@ -1,6 +1,6 @@
 """Softmax loss: multiclass logistic regression, as ryu2021 (appendix A.8) and ryu2022 (appendix G) state it.
 
-With K classes and the probabilities h = softmax(u), the loss of class y is -ln h_y and its slope is h - y, with y
+With K classes and the probabilities h = softmax(u), the loss of class y is -ln h_y and its derivative is h - y, with y
 one-hot. One record contributes (h - y) x^T to a gradient, whose l1 norm is exactly ||x||_1 ||h - y||_1, and
 ||h - y||_1 = 2 (1 - h_y).
 """
@@ -21,7 +21,7 @@ from admmbench.validation import parameters
 
 
 @numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def row_to_slopes(
+def row_to_derivatives(
     row: Array, exponential: float, y: int, factor: float, lowest: float
 ) -> tuple[float, float]:
     """Turn the exponentials of a record's predictions into ``factor * (h - y)``; return both norms of ``h - y``.
@@ -34,9 +34,9 @@ def row_to_slopes(
         others += row[k]
     inverse = row.dtype.type(1) / (others + exponential)
     # No max(): that of a GPU has a number for NaN.
-    slope, steepest = -others * inverse, lowest - row.dtype.type(1)
-    if steepest > slope:
-        slope = steepest
+    derivative, steepest = -others * inverse, lowest - row.dtype.type(1)
+    if steepest > derivative:
+        derivative = steepest
     for k in range(len(row)):
         h = row[k] * inverse
         if lowest > h:
@@ -44,8 +44,10 @@ def row_to_slopes(
         absolute += h
         squared += h * h
         row[k] = h * factor
-    row[y] = slope * factor
-    return absolute - lowest - slope, math.sqrt(squared - lowest * lowest + slope * slope)
+    row[y] = derivative * factor
+    return absolute - lowest - derivative, math.sqrt(
+        squared - lowest * lowest + derivative * derivative
+    )
 
 
 @parameters
@@ -56,12 +58,12 @@ class Softmax(Loss):
     """
 
     metric = "test_error"
-    slope_l1 = 2.0
-    slope_l2 = 2**0.5
-    slope_linf = 1.0
+    derivative_l1 = 2.0
+    derivative_l2 = 2**0.5
+    derivative_linf = 1.0
     # Boehning 1992.
     curvature_bound = 0.5
-    row_to_slopes = staticmethod(row_to_slopes)
+    row_to_derivatives = staticmethod(row_to_derivatives)
 
     floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
 
@@ -77,7 +79,7 @@ class Softmax(Loss):
         return data.n_classes
 
     def rank(self, outputs: int) -> int:
-        """Return K - 1, as the sum of slopes is 0 (``h`` and ``y`` have the same sum); K with clipped probabilities."""
+        """Return K - 1: derivatives add up to 0 (``h`` and ``y`` have the same sum); K with clipped probabilities."""
         return outputs if self.floor else outputs - 1
 
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
@@ -95,12 +97,12 @@ class Softmax(Loss):
         losses: Array = np.log(total) - label_predictions
         return losses.reshape(shape)
 
-    def slopes(self, u: Array, y: Array) -> Array:
+    def derivatives(self, u: Array, y: Array) -> Array:
         """Return ``h - y``."""
-        slopes = u.copy()
+        derivatives = u.copy()
         labels = np.ascontiguousarray(np.broadcast_to(y, u.shape[:-1])).reshape(-1)
-        self.scaled_slopes(_rows(slopes), labels, np.ones(len(labels)))
-        return slopes
+        self.scaled_derivatives(_rows(derivatives), labels, np.ones(len(labels)))
+        return derivatives
 
     def mistakes(self, u: Array, y: Array) -> Array:
         """Return 1 for the wrong class; a tie goes to the first."""
@@ -114,12 +116,12 @@ class Softmax(Loss):
         """Return the loss whose probabilities are at least ``floor``."""
         return type(self)(floor=floor)
 
-    def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
-        """Turn predictions into scaled slopes, in place, see `Loss.scaled_slopes`."""
+    def scaled_derivatives(self, u: Array, y: Array, scale: Array) -> Norms:
+        """Turn predictions into scaled derivatives, in place, see `Loss.scaled_derivatives`."""
         # Two passes: numpy's vectorised exponential is several times as fast as that of compiled loops.
         _subtract_largest(u)
         np.exp(u, out=u)
-        return Norms(*_to_slopes(u, y, scale, self.floor))
+        return Norms(*_to_derivatives(u, y, scale, self.floor))
 
 
 def _rows(u: Array) -> Array:
@@ -144,7 +146,7 @@ def _subtract_largest(u: Array) -> None:
 
 
 @_compiled
-def _to_slopes(
+def _to_derivatives(
     exponentials: Array, labels: Array, scale: Array, floor: float
 ) -> tuple[Array, Array]:
     """Turn exponentials into ``scale * (h - y)``; return ``||h - y||_1`` and ``||h - y||_2`` of every record."""
@@ -160,7 +162,7 @@ def _to_slopes(
     for i in range(n):
         y, factor = labels[i], number(scale[i])
         for s in range(S):
-            l1[i, s], l2[i, s] = row_to_slopes(
+            l1[i, s], l2[i, s] = row_to_derivatives(
                 exponentials[i, s], of_labels[i, s], y, factor, lowest
             )
     return l1, l2

@@ -14,14 +14,14 @@ from admmbench.validation import parameters
 class Squared(RegressionLoss):
     """Loss ``(u - y)^2 / 2``."""
 
-    slope_bound = math.inf
+    derivative_bound = math.inf
     curvature_bound = 1.0
 
     def value(self, u: Array, y: Array) -> Array:
         """Return ``(u - y)^2 / 2``."""
         return np.square(u - y) / 2
 
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return ``u - y``."""
         return u - y
 

@@ -14,14 +14,14 @@ from admmbench.validation import parameters
 class SquaredHinge(BinaryLoss):
     """Loss ``max(0, 1 - y u)^2`` for ``y = +-1``."""
 
-    slope_bound = math.inf
+    derivative_bound = math.inf
     curvature_bound = 2.0
 
     def value(self, u: Array, y: Array) -> Array:
         """Return ``max(0, 1 - y u)^2``."""
         return np.square(np.maximum(1 - y * u, 0))
 
-    def slope(self, u: Array, y: Array) -> Array:
+    def derivative(self, u: Array, y: Array) -> Array:
         """Return ``-2 y max(0, 1 - y u)``."""
         return -2 * y * np.maximum(1 - y * u, 0)
 

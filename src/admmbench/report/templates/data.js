@@ -55,7 +55,7 @@ function seedsAt(metric, curve, round) {
   return metric.seeds?.[curve].map((values) => values[round] * (metric.percent ? 100 : 1));
 }
 
-/** The final value of each run, as statistics.py takes it; NaN for runs that were lost. */
+/** The final value of each run, as statistics.py takes it; NaN for failed or diverged runs. */
 function ofRuns(data, metric, curve) {
   const rounds = data.rounds.map((_, k) => seedsAt(metric, curve, k));
   return data.seeds.map((_, seed) => {
@@ -119,7 +119,7 @@ function curvesOf(data, view) {
     const drawn = ({ mean, seeds = [] }) => isFinite(mean) && (!view.logy || Math.min(mean, ...seeds.filter(isFinite)) > 0);
     found.push({
       ...method,
-      lost: data.lost[chosen.curve],
+      failed: data.failed[chosen.curve],
       total: lastTotal(data, chosen.curve),
       reference: !exact,
       points: isFinal(view)

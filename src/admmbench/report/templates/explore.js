@@ -165,7 +165,7 @@ function build() {
 function fillLegend(curves) {
   const focused = parts.legend.contains(document.activeElement) && document.activeElement.dataset.label;
   parts.legend.replaceChildren(...curves.map((curve) => {
-    const label = curve.label + (curve.lost ? " †" : "");
+    const label = curve.label + (curve.failed ? " †" : "");
     const pressed = !state.hide.includes(curve.label);
     return make("li", {}, make("button", { type: "button", "aria-pressed": String(pressed), "data-label": curve.label,
       onclick: () => toggle(curve.label), ondblclick: () => isolate(curve.label) }, swatch(curve), label));
@@ -212,7 +212,7 @@ function caption({ data, view, all, curves }) {
   const spread = single ? "one seed" : bars ? `bars to the mean, lines from the ${facts.percentiles[0]}th to the ${facts.percentiles[1]}th percentile over ${data.seeds.length} seeds` :
     final && curves.some(({ points }) => points.some(hasBox)) ? boxes : seeds ? `mean and each of ${data.seeds.length} seeds` :
     view.metric.values ? "" : `mean and ${facts.percentiles.join("–")} percentile over ${data.seeds.length} seeds`;
-  const lost = all.filter((curve) => curve.lost).map((curve) => `${curve.label}: ${curve.lost} runs`);
+  const failed = all.filter((curve) => curve.failed).map((curve) => `${curve.label}: ${curve.failed} runs`);
   const absent = curves.filter((curve) => !curve.points.length).map((curve) => curve.label);
   return [
     `${title}: ${final ? "final values, " : ""}${inSentence(view.metric.label)}, ${data.dataset}${data.finite.some(Boolean) ? `, ${view.epsilon === "none" ? "no budget" : `${data.budget} ${view.epsilon}`}` : ""}${spread && "; " + spread}.`,
@@ -221,7 +221,7 @@ function caption({ data, view, all, curves }) {
     unequal(curves),
     absent.length && `${final ? "No final values on this axis" : "No values on these axes"}: ${absent.join("; ")}.`,
     view.relative && "Each method is divided by its mean at the start, or at its first evaluated round where the start was not evaluated or is 0.",
-    lost.length && `† ${lost.join("; ")}; ${final ? "left out" : "drawn until they stop"}.`,
+    failed.length && `† ${failed.join("; ")}; ${final ? "left out" : "drawn until they stop"}.`,
   ].filter(Boolean).join(" ");
 }
 

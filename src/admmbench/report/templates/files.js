@@ -41,7 +41,7 @@ function standalone() {
     const sample = swatch(curve);
     sample.setAttribute("y", -7);
     const [x, y] = [16 + (number % columns) * (width / columns), top + 20 * Math.floor(number / columns)];
-    return makeSvg("g", { transform: `translate(${x},${y})` }, sample, makeSvg("text", { x: 50, y: 4 }, curve.label + (curve.lost ? " †" : "")));
+    return makeSvg("g", { transform: `translate(${x},${y})` }, sample, makeSvg("text", { x: 50, y: 4 }, curve.label + (curve.failed ? " †" : "")));
   });
   const below = top + 20 * Math.ceil(named.length / columns);
   const lines = wrap(caption(current), width / 6.4);

@@ -13,7 +13,7 @@ function boxOf(values) {
   return { first, median, third, whiskers, beyond: sorted.filter((value) => !near(value)) };
 }
 
-/** The last value of a curve with its statistics; undefined if all its runs were lost. */
+/** The last value of a curve with its statistics; undefined if all its runs failed. */
 function finalOf(data, metric, curve) {
   const at = data.rounds.map((round, k) => ({ round, ...statisticsAt(data, metric, curve, k) }));
   const last = at.findLast(({ mean }) => isFinite(mean));
@@ -70,7 +70,7 @@ function plotFinals(curves, view, { width, height }) {
   });
   // Names stand above their boxes, where any length has room.
   curves.forEach((curve, row) => {
-    const name = curve.label + (curve.lost ? " †" : "") + (curve.points.length ? "" : ": none");
+    const name = curve.label + (curve.failed ? " †" : "") + (curve.points.length ? "" : ": none");
     chart.append(makeSvg("text", { x: 18, "text-anchor": "start", y: chart.scale("y").apply(row - 0.38), fill: "currentColor" }, fitting(name, (width - 36) / 6.8)));
   });
   return chart;
