@@ -138,6 +138,11 @@ def _lines(error: BaseException) -> list[str]:
     ]
 
 
+def has_foreign() -> bool:
+    """Return whether this process has loaded code from outside the package."""
+    return bool(_FOREIGN)
+
+
 def identity(module: ModuleType) -> str:
     """Return the name of a module, with a hash of its content outside the package, where others may have the name."""
     name = module.__name__.rpartition(".")[2]

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -136,10 +137,11 @@ def test_a_mistake_is_told_and_ends_the_worker(jobs):
     assert jobs.run("third")[0] == 0
 
 
-def test_words_that_no_command_takes(jobs):
-    status, _, errors, _ = jobs.run("x", "--no-such-option")
+@pytest.mark.parametrize("option", ["--no-such-option", "--device"])
+def test_words_that_no_command_takes(jobs, option):
+    status, _, errors, _ = jobs.run("x", option)
     assert status == 2
-    assert "--no-such-option" in errors
+    assert option in errors
 
 
 def test_a_kill_of_the_job_is_one_of_its_worker(jobs):
@@ -168,19 +170,37 @@ def test_a_worker_that_is_killed_is_a_job_that_is_killed(jobs):
     assert jobs.run("x", algorithm="mine.py")[0] == 128 + signal.SIGKILL
 
 
-def test_changed_code_needs_a_new_worker(jobs):
-    file = jobs.folder / "mine.py"
-    file.write_text(METHOD.format(body="pass"))
-    os.utime(file, (1e9, 1e9))
+def test_a_plug_in_is_loaded_anew_for_each_job(jobs):
+    """Its module may have a state, and its file may change."""
+    body = "DRAWN.append(1); return {'inverse_eta': 1.0 * len(DRAWN)}"
+    (jobs.folder / "mine.py").write_text("DRAWN = []\n" + METHOD.format(body=body))
     first = jobs.run("first", algorithm="mine.py")
-    worker = jobs.settled()
-    assert jobs.run("again", algorithm="mine.py")[3] == first[3]
-    assert jobs.settled() == worker
-    file.write_text(METHOD.format(body="return {'inverse_eta': 5.0}"))
-    second = jobs.run("second", algorithm="mine.py")
-    assert second[3] not in (first[3], b"")
-    assert second[3] == jobs.run("cold", algorithm="mine.py", workers=False)[3]
-    wait_for(lambda: not any(map(lives, worker)))
+    assert first[3] == jobs.run("second", algorithm="mine.py")[3] != b""
+    assert not jobs.idle
+
+
+def test_changed_code_needs_a_new_worker(tmp_path, monkeypatch):
+    file = tmp_path / "module.py"
+    file.write_text("")
+    os.utime(file, (1e9, 1e9))
+    code = warm._Code()
+    monkeypatch.setitem(sys.modules, "module_of_this_test", SimpleNamespace(__file__=str(file)))
+    code.note_loaded()
+    assert code.is_current()
+    file.write_text("x = 1")
+    assert not code.is_current()
+
+
+def test_code_that_only_a_fingerprint_has_read_is_watched(monkeypatch, tmp_path):
+    place = tmp_path / "admmbench/jobs/warm.py"
+    place.parent.mkdir(parents=True)
+    (tmp_path / "admmbench/other.py").write_text("")
+    os.utime(tmp_path / "admmbench/other.py", (1e9, 1e9))
+    monkeypatch.setattr(warm, "__file__", str(place))
+    code = warm._Code()
+    assert code.is_current()
+    (tmp_path / "admmbench/other.py").unlink()
+    assert not code.is_current()
 
 
 def test_workers_end_with_their_study(jobs):
@@ -213,5 +233,10 @@ def test_a_worker_whose_first_words_fail_leaves_the_job_to_its_own_process(jobs,
 def test_other_commands_and_devices_have_processes_of_their_own(jobs, monkeypatch):
     monkeypatch.setenv(warm.VARIABLE, str(jobs.workers))
     monkeypatch.setattr(warm, "_workers", None)
-    for words in ([], ["prepare", "digits"], ["run", "--device", "cuda"]):
+    for words in (
+        [],
+        ["prepare", "digits"],
+        ["run", "--device", "cuda"],
+        ["audit", "--device=cuda"],
+    ):
         assert warm.call(words) is None

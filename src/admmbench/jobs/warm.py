@@ -3,12 +3,14 @@
 A study on this machine names a folder in ``ADMMBENCH_WORKERS``. The process of a job then loads nothing: it hands its
 words, output and errors to a worker that waits in the folder, or to a new one, passes signals on, and ends with the
 worker's status. A worker carries out one job at a time. It ends if a job fails, if a job's own process is gone, if code
-was changed that it has loaded, if it has become large, and soon after the study.
+was changed, if it has loaded a plug-in, which may have a state of its own, if it has become large, and soon after the
+study.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -20,7 +22,8 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from admmbench.jobs import interrupts
@@ -31,9 +34,9 @@ VARIABLE = "ADMMBENCH_WORKERS"
 COMMANDS = ("run", "audit")
 """Commands that workers carry out: those that read files that no other job of the study changes."""
 # Seconds that a worker waits for the next job, and between two looks at whether the study goes on.
-_IDLE, _POLL = 30, 1
+_IDLE, _POLL = 10, 1
 # Bytes above which a worker does not wait for another job.
-_LARGE = 2**30
+_LARGE = 2**29
 _PROGRAM = "admmbench.cli.jobs.work"
 _IDLE_NAME, _TAKEN_NAME = "{}.idle", "{}.taken"
 
@@ -45,9 +48,12 @@ def let_jobs_share_workers() -> None:
     import tempfile
 
     if VARIABLE not in os.environ:
-        folder = tempfile.mkdtemp(prefix="admmbench-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        os.environ[VARIABLE] = folder
+        with contextlib.suppress(
+            OSError
+        ):  # without a place for a folder, jobs have processes of their own
+            folder = tempfile.mkdtemp(prefix="admmbench-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            os.environ[VARIABLE] = folder
 
 
 def call(words: Sequence[str]) -> int | None:
@@ -55,7 +61,8 @@ def call(words: Sequence[str]) -> int | None:
     folder = os.environ.get(VARIABLE, "")
     if not (words and words[0] in COMMANDS and os.path.isdir(folder)):
         return None
-    if "--device" in words and words[words.index("--device") + 1] != "cpu":
+    devices = [value for option, value in pairwise(words) if option == "--device"]
+    if {*devices} - {"cpu"} or any(word.startswith("--device=") for word in words):
         return None  # a worker that waits would hold the memory of the device
     with contextlib.suppress(OSError):
         for connection in _workers(Path(folder, _key())):
@@ -130,21 +137,27 @@ def _hand_over(connection: socket.socket, words: Sequence[str]) -> int | None:
 
 
 class _Code:
-    """Files of the modules that this process has loaded, with their state when it first saw them."""
+    """Files of this package and of all loaded modules, with their state when this process first saw them."""
 
     def __init__(self) -> None:
         self._started = time.time_ns()
         self._states: dict[str, tuple[int, int]] = {}
+        # Also those that are not loaded yet: a fingerprint has read them.
+        files = Path(__file__).parents[1].rglob("*")
+        self._note(str(f) for f in files if f.parent.name != "__pycache__" and f.is_file())
 
     def is_current(self) -> bool:
         """Return whether no file was changed since this process started."""
         return all(_state(file) == state for file, state in self._states.items())
 
-    def note(self) -> None:
+    def note_loaded(self) -> None:
         """Note the files of modules that were loaded since the last call."""
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if file and file not in self._states:
+        files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+        self._note(filter(None, files))
+
+    def _note(self, files: Iterable[str]) -> None:
+        for file in files:
+            if file not in self._states:
                 state = _state(file)
                 # Whether a file that is younger than the process was loaded before its change is unknown.
                 self._states[file] = state if state[0] < self._started else (0, 0)
@@ -175,12 +188,18 @@ def work(main: Main, folder: Path, connection: socket.socket | None) -> None:
         with connection:
             if not (code.is_current() and _carry_out(main, connection)):
                 return
-        code.note()
+        code.note_loaded()
+        # Commands freeze what imports have made, and with it what the first job holds.
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
         connection = _await_job(folder)
 
 
 def _carry_out(main: Main, connection: socket.socket) -> bool:
     """Carry out a job and send its exit status; return whether this process is fit for another."""
+    from admmbench import plugins
+
     _, streams, *_ = socket.recv_fds(connection, 1, 2)
     words = json.loads(connection.makefile().readline())
     connection.sendall(f"{os.getpid()}\n".encode())
@@ -193,8 +212,9 @@ def _carry_out(main: Main, connection: socket.socket) -> bool:
     _write_to([os.open(os.devnull, os.O_WRONLY) for _ in streams])
     with contextlib.suppress(ConnectionError):
         connection.sendall(f"{status}\n".encode())
-    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return status == 0 and peak < _LARGE
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return status == 0 and peak < _LARGE and not plugins.has_foreign()
 
 
 def _write_to(streams: Sequence[int]) -> None:

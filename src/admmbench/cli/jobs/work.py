@@ -1,5 +1,6 @@
 """Worker of a study, which carries out commands for the processes of jobs; `admmbench.jobs.warm` starts it."""
 
+import faulthandler
 import gc
 import socket
 import sys
@@ -9,5 +10,6 @@ from admmbench.cli import main
 from admmbench.jobs.warm import work
 
 if __name__ == "__main__":
+    faulthandler.enable()  # the shell that starts a job does not see how its worker ends
     gc.disable()  # see `admmbench.__main__`
     work(main, Path(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
