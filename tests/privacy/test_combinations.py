@@ -35,7 +35,7 @@ def test_every_combination_has_a_total_or_a_reason():
         ("zero_out", "replace"),
         ("no", "records", "agents", "cohort"),
     )
-    keys = [(c.method, c.unit, c.trust, c.relation, c.sampled) for c in found()]
+    keys = [(c.method, c.unit, c.threat_model, c.relation, c.sampled) for c in found()]
     assert keys == list(expected)
     for each in found():
         assert bool(each.total) != bool(each.reason)
@@ -46,7 +46,7 @@ def test_every_combination_has_a_total_or_a_reason():
 def test_totals_for_agents_are_those_of_bounded_messages():
     methods = {c.method for c in found() if c.unit == "agent" and c.total}
     assert methods == BOUNDED
-    summed = {c.method for c in found() if c.trust == "secure_sum" and c.total}
+    summed = {c.method for c in found() if c.threat_model == "secure_sum" and c.total}
     assert summed == BOUNDED - {"dp_scaffold"}
 
 

@@ -88,7 +88,7 @@ def test_a_list_of_kept_files_that_cannot_be_read_is_named(tmp_path, text):
 
 
 def said(found):
-    return texts("differences").kept(found)
+    return texts("differences").with_reference(found)
 
 
 def test_the_same_results_agree_and_others_are_pointed_out():
