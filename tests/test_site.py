@@ -86,7 +86,7 @@ def test_keys_come_with_their_kinds_and_defaults(site):
     cells = [re.sub("<.*?>", "", each) for each in re.findall(r"<td>(.*?)</td>", text, re.DOTALL)]
     keys = {cells[k].strip("\n"): cells[k + 1 : k + 3] for k in range(0, len(cells), 4)}
     plain = {key: [each.replace("<p>", "").strip() for each in rest] for key, rest in keys.items()}
-    assert plain["sensitivity"] == ["local, global; or a list of them", ""]  # of a method
+    assert plain["epsilon"] == ["list of numbers or number", ""]  # of a method
     assert plain["seed_blocks"] == ["list of whole numbers", ""]
     assert plain["dataset"] == ["text or mapping", "required"]
     assert plain["relation"][1] == "zero_out"

@@ -210,8 +210,9 @@ def test_what_rules_alone_call_is_a_module_and_its_former_command_warns(tmp_path
         [sys.executable, *module.split()[1:], "--help"], capture_output=True, text=True, check=True
     ).stdout
     assert usage.startswith(f"usage: {module} FOLDER [options]\n")
-    # That of partitions was never a command.
-    assert {each.name for each in pkgutil.iter_modules(jobs.__path__)} == {*JOBS, "partition"}
+    # That of partitions was never a command, and a worker is none.
+    modules = {each.name for each in pkgutil.iter_modules(jobs.__path__)}
+    assert modules == {*JOBS, "partition", "work"}
 
 
 def test_help_of_a_study_names_the_options_that_people_look_for(capsys):

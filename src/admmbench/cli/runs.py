@@ -105,8 +105,8 @@ def _account(options: argparse.Namespace) -> None:
       admmbench account all
 
     NAME                method, or a mechanism: gaussian (with --multiplier), laplace or pure (with
-                        --epsilon); or all, for a table of every method with every unit, threat model,
-                        relation and sampling
+                        --epsilon); or all, for a table of every method with every unit, threat
+                        model, relation and sampling
     [KEY=VALUE ...]     further arguments of admmbench.simulate, such as agents=5; sensitivity is
                         global if it is not stated
     --dataset DATASET   that a method runs on, as a name or in YAML
@@ -117,7 +117,8 @@ def _account(options: argparse.Namespace) -> None:
     --delta TEXT        failure probability of totals
     --sampling TEXT     probability that a record takes part in a mechanism
     --trials TEXT       of a search for settings, whose total is stated as well
-    --covers TEXT       composition scope of --total: run (default); or every_trial or best_trial, with --trials
+    --covers TEXT       composition scope of --total: run (default); or every_trial or best_trial,
+                        with --trials
     --json              print one JSON document
     """
     from admmbench.engine import account
