@@ -89,7 +89,7 @@ def disk(project):
 def test_a_disk_that_is_read_only_and_then_full(project, finished, disk):
     disk("ro")
     assert "Read-only file system" in project.fails()
-    disk("rw,size=40k")  # room for messages, not for a trace
+    disk("rw,size=64k")  # room for messages, not for a trace
     assert "No space left on device" in project.fails()
     assert nothing_half_written(project)
     disk("size=10m")
