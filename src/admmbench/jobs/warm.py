@@ -10,7 +10,6 @@ study.
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import os
@@ -48,9 +47,8 @@ def let_jobs_share_workers() -> None:
     import tempfile
 
     if VARIABLE not in os.environ:
-        with contextlib.suppress(
-            OSError
-        ):  # without a place for a folder, jobs have processes of their own
+        # Without a place for a folder, jobs have processes of their own.
+        with contextlib.suppress(OSError):
             folder = tempfile.mkdtemp(prefix="admmbench-")
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
             os.environ[VARIABLE] = folder
@@ -189,10 +187,6 @@ def work(main: Main, folder: Path, connection: socket.socket | None) -> None:
             if not (code.is_current() and _carry_out(main, connection)):
                 return
         code.note_loaded()
-        # Commands freeze what imports have made, and with it what the first job holds.
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
         connection = _await_job(folder)
 
 

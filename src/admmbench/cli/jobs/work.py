@@ -11,5 +11,5 @@ from admmbench.jobs.warm import work
 
 if __name__ == "__main__":
     faulthandler.enable()  # the shell that starts a job does not see how its worker ends
-    gc.disable()  # see `admmbench.__main__`
+    gc.freeze()  # what imports have made stays, and what jobs make does not
     work(main, Path(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])))
