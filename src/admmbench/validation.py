@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
+import inspect
 import math
 import os
 import re
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, dataclass_transform, get_args
 
@@ -18,6 +23,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     TypeAdapter,
     ValidationError,
@@ -27,7 +33,7 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 # Spellings of infinity, in YAML and by people; and numbers that readers of YAML 1.1 leave as text.
 _INFINITE = (".inf", "inf", "infty", "infinity")
@@ -224,9 +230,7 @@ def in_present_keys(values: Mapping[str, Any], former_keys: Mapping[str, str]) -
 class Strict(BaseModel):
     """Immutable model that takes no key that is not declared and no value of another type."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, ser_json_inf_nan="strings", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
     former_keys: ClassVar[Mapping[str, str]] = {}
     """Present names of keys by their names in earlier versions, which files of these versions have."""
@@ -252,6 +256,36 @@ class Strict(BaseModel):
             for path, text in _slips(values, model):
                 raise fault(path, text, values)
         return model
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe keys by their docstrings, which pydantic would read whenever the class is imported."""
+        described = handler(schema)
+        properties = handler.resolve_ref_schema(described).get("properties", {})
+        for key, text in _docstrings(cls).items():
+            if key in properties:
+                properties[key].setdefault("description", text)
+        return described
+
+
+def _docstrings(cls: type[Strict]) -> dict[str, str]:
+    """Return the docstrings of attributes, those of bases included, by name."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if not issubclass(base, Strict):
+            continue
+        with contextlib.suppress(OSError):  # the source of a class in a console is in no file
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+            for pair in pairwise(getattr(tree, "body", [])):
+                match pair:
+                    case (
+                        ast.AnnAssign(target=ast.Name(id=str(name))),
+                        ast.Expr(value=ast.Constant(value=str(text))),
+                    ):
+                        texts[name] = inspect.cleandoc(text)
+    return texts
 
 
 def meant(name: object, names: Iterable[str]) -> str:

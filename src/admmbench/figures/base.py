@@ -212,7 +212,7 @@ class Figure(Strict):
     ) -> dict[str, Any]:
         """Return the schema of a kind; for the base class, the schema of any kind."""
         if cls is not Figure:
-            return handler(schema)
+            return super().__get_pydantic_json_schema__(schema, handler)
         kinds = []
         for name in sorted(KINDS.built_in):
             kind = handler(KINDS.resolve(name).__pydantic_core_schema__)
