@@ -322,7 +322,7 @@ def _relative_shift(differences: Array, log_det_ratio: Array, cost: Cost) -> flo
 
 def _gaussian_epsilon(shift: float, delta: float) -> float:
     """Return the epsilon of a value that shifts by so many standard deviations."""
-    from dp_accounting import get_epsilon_gaussian
+    from dp_accounting.gaussian_mechanism import get_epsilon_gaussian
 
     if not 0 < shift < np.inf:
         return shift

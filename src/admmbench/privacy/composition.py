@@ -124,11 +124,10 @@ def _renyi(composition: Composition, delta: float) -> float:
     Epsilons and deltas of releases without divergences add up, with the total of all others at the delta that is left
     (Dwork and Roth 2014, theorem 3.16).
     """
-    # Slow to import, and most runs only need it at the end.
-    from dp_accounting import get_epsilon_gaussian
-
     most = sum(count * cost.stated[0] for cost, count in composition)
     if not math.isnan(gaussian := composition.gaussian):
+        from dp_accounting.gaussian_mechanism import get_epsilon_gaussian  # slow to import
+
         with np.errstate(divide="ignore"):  # its search meets deltas of 0
             multiplier = 1 / math.sqrt(gaussian) if gaussian else math.inf
             most = float(get_epsilon_gaussian(multiplier, delta))

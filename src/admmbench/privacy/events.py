@@ -232,7 +232,7 @@ class Laplace(Cost):
     @property
     def event(self) -> DpEvent | Cost:
         """Return the event of dp-accounting for one entry; several such events would know no l2 norm."""
-        from dp_accounting import LaplaceDpEvent  # slow to import
+        from dp_accounting.dp_event import LaplaceDpEvent  # slow to import
 
         one = self.entries == 1 and type(self) is Laplace
         return LaplaceDpEvent(1 / self.l1) if one else self
@@ -329,7 +329,7 @@ class Composition(tuple[tuple[Cost, float], ...]):
     @property
     def event(self) -> DpEvent:
         """Return all of them as one event, for accountants of dp-accounting."""
-        from dp_accounting import ComposedDpEvent, SelfComposedDpEvent
+        from dp_accounting.dp_event import ComposedDpEvent, SelfComposedDpEvent
 
         return ComposedDpEvent([SelfComposedDpEvent(cost.event, count) for cost, count in self])
 
@@ -342,7 +342,7 @@ class Composition(tuple[tuple[Cost, float], ...]):
 @lru_cache(maxsize=4096)
 def _of_one_entry(shift: float) -> Array:
     """Renyi divergences of Laplace noise on one entry, shape of `ORDERS`."""
-    from dp_accounting import LaplaceDpEvent
+    from dp_accounting.dp_event import LaplaceDpEvent
     from dp_accounting.rdp import RdpAccountant
 
     scale = 1 / shift if shift else math.inf

@@ -65,7 +65,7 @@ class Gaussian(Cost):
     @property
     def event(self) -> DpEvent | Cost:
         """Return the event of dp-accounting; subclasses have a loss of their own."""
-        from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent  # slow to import
+        from dp_accounting.dp_event import GaussianDpEvent, PoissonSampledDpEvent  # slow to import
 
         if type(self) is not Gaussian:
             return self

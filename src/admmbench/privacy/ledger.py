@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from admmbench.privacy import composition
 from admmbench.privacy.events import Composition, Cost
@@ -114,6 +113,7 @@ def calibrate(
     """
     if math.isinf(total):
         return math.inf
+    from scipy.optimize import brentq  # slow to import
 
     def above(log: float) -> float:
         """Logarithm of the composed loss over what is aimed at, for the logarithm of a budget."""

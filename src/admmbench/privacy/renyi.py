@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from dp_accounting import DpEvent, GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
+from dp_accounting.dp_event import DpEvent, GaussianDpEvent, PoissonSampledDpEvent
+from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 
 from admmbench.privacy.events import ORDERS, Array, Cost

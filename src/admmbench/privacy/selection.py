@@ -72,8 +72,7 @@ def selected(
     float
         Infinite where the releases have no Renyi divergences.
     """
-    from dp_accounting import ComposedDpEvent
-    from dp_accounting.dp_event import RepeatAndSelectDpEvent
+    from dp_accounting.dp_event import ComposedDpEvent, RepeatAndSelectDpEvent
 
     if not composition.sound:
         return math.inf
