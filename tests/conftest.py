@@ -121,7 +121,6 @@ def _own_cache(
 def _packages_looked_up_once() -> Iterator[None]:
     """Packages stay while tests run; looking them up takes a tenth of a short run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.metadata, "version", functools.cache(importlib.metadata.version))
         patch.setattr(plugins, "entry_points", functools.cache(importlib.metadata.entry_points))
         yield
 

@@ -1,6 +1,5 @@
 """The baseline of hu2019 against scikit-learn, called directly, and against the optimum where it has its objective."""
 
-import importlib.metadata
 import json
 from dataclasses import replace
 
@@ -177,7 +176,7 @@ def test_another_version_of_scikit_learn_makes_its_runs_again_and_no_others(monk
         name: RunSpec(dataset="a9a", algorithm=name, agents={"scheme": "columns", "blocks": 2})
         for name in ("sklearn_logistic", "local_only")
     }
-    version = importlib.metadata.version
+    version = fingerprint.version
 
     def fingerprints():
         fingerprint.of_modules.cache_clear()
@@ -185,7 +184,7 @@ def test_another_version_of_scikit_learn_makes_its_runs_again_and_no_others(monk
 
     before = fingerprints()
     monkeypatch.setattr(
-        importlib.metadata, "version", lambda name: version(name) + "+" * (name == "scikit-learn")
+        fingerprint, "version", lambda name: version(name) + "+" * (name == "scikit-learn")
     )
     after = fingerprints()
     fingerprint.of_modules.cache_clear()

@@ -55,7 +55,13 @@ def parts(spec: RunSpec) -> dict[str, str]:
 def packages(spec: RunSpec) -> dict[str, str]:
     """Return the versions of packages that may change a run's numbers, by name."""
     names = (*_NUMERICAL, *spec.method.resources.packages)
-    return {name: importlib.metadata.version(name) for name in names}
+    return {name: version(name) for name in names}
+
+
+@lru_cache
+def version(package: str) -> str:
+    """Return the version of an installed package; looking it up takes milliseconds."""
+    return importlib.metadata.version(package)
 
 
 def of_text(text: str) -> str:
@@ -231,6 +237,7 @@ def _is_inside(name: str) -> bool:
     return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
 
 
+@lru_cache
 def _is_module(name: str) -> bool:
     try:
         return _source(name).exists()

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ def _json(value: Any) -> str:
 @lru_cache
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
     """Return the versions of Python, of the packages that numbers depend on, and of more packages of a method."""
-    packages = {name: version(name) for name in (*_PACKAGES, *more)}
+    packages = {name: fingerprint.version(name) for name in (*_PACKAGES, *more)}
     return {"python": platform.python_version(), **packages}
 
 
