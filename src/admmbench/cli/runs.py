@@ -63,7 +63,6 @@ def _run(options: argparse.Namespace) -> None:
     """
     from admmbench.engine.context import Context
     from admmbench.engine.devices import CPU
-    from admmbench.files import netcdf
     from admmbench.jobs import job, partitions
     from admmbench.jobs.progress import shown
 
@@ -77,7 +76,7 @@ def _run(options: argparse.Namespace) -> None:
             collect_garbage()  # the first round loads compiled code, which stays
             progress(done, total)
 
-        job.execute(
+        trace = job.execute(
             spec,
             data,
             options.output,
@@ -90,7 +89,7 @@ def _run(options: argparse.Namespace) -> None:
             options.fingerprint,
             options.checkpoint,
         )
-    print(run_summary(netcdf.read(options.output)))
+    print(run_summary(trace))
     print(
         f"{options.output} has the trace; admmbench show {shlex.quote(str(options.output))} says this again"
     )

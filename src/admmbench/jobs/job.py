@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import xarray as xr
+
 from admmbench.base.outcomes import Outcome
 from admmbench.datasets import Dataset
 from admmbench.engine.context import ONE_THREAD, Context
@@ -32,8 +34,8 @@ def execute(
     context: Context = ONE_THREAD,
     expected: str | None = None,
     checkpoint: Path | None = None,
-) -> None:
-    """Carry out a run and write its trace.
+) -> xr.Dataset:
+    """Carry out a run, and write and return its trace.
 
     The file has no computing time (Snakemake's benchmark file has it), so that the same job gives the same bytes every
     time.
@@ -54,6 +56,11 @@ def execute(
         File to which the run writes its state every few minutes, and from which it continues; none by default.
         ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, is the interval.
 
+    Returns
+    -------
+    xarray.Dataset
+        The trace as the file has it.
+
     Raises
     ------
     StaleCodeError
@@ -63,17 +70,23 @@ def execute(
     """
     refuse_other_code(spec, expected)
     if checkpoint is None:
-        trace = run_spec(spec, data, context)
-        netcdf.write(trace.drop_vars("seconds"), output)
-        return
+        return _write(run_spec(spec, data, context), output)
     keeper = Checkpoint(
         checkpoint, _identity(spec, data, context.device), 60 * checkpoint_minutes()
     )
     with keeper.listening():
         trace = run_spec(spec, data, replace(context, checkpoint=keeper))
-    netcdf.write(trace.drop_vars("seconds"), output)
+    written = _write(trace, output)
     if not (trace.status == Outcome.TIMED_OUT).any():
         keeper.remove()
+    return written
+
+
+def _write(trace: xr.Dataset, output: Path) -> xr.Dataset:
+    """Write a trace without its computing time, and return what is written."""
+    written = trace.drop_vars("seconds")
+    netcdf.write(written, output)
+    return written
 
 
 def time_alone(spec: RunSpec, data: Dataset, output: Path, context: Context = ONE_THREAD) -> None:

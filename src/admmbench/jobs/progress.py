@@ -32,7 +32,7 @@ def shown(
     ------
     A function of the passes done and their total, to be called after each pass.
     """
-    console = console or Console(stderr=True, soft_wrap=True, highlight=False)
+    console = console or Console(stderr=True, soft_wrap=True, highlight=False, emoji=False)
     if not console.is_terminal:
         yield _line_printer(title, unit, console)
         return
