@@ -267,6 +267,34 @@ def test_a_fingerprint_imports_nothing(package):
     assert shown.stdout.split() == ["False", "False"]
 
 
+RUN = ["run", "dataset=digits", "algorithm=objp", "epsilon=1", "rounds=1", "seeds=1"]
+SLOW = ["scipy.fft", "scipy.optimize", "scipy.signal", "scipy.stats", "dp_accounting.pld"]
+
+
+def test_a_run_imports_no_statistics(tmp_path):
+    """scipy.stats and scipy.signal, which dp-accounting imports as a whole, take a quarter of a short run."""
+    code = (
+        "import sys; from admmbench.cli import main; "
+        f"main([*{RUN!r}, '--output', {str(tmp_path / 'run.nc')!r}]); "
+        f"print([name for name in {SLOW!r} if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.splitlines()[-1] == "[]"
+
+
+def test_planning_imports_no_statistics():
+    """Each call of Snakemake imports what the rules use."""
+    modules = (
+        "claims.claims, study.config, jobs.partitions, files.netcdf, watch.logger, forecast.cost"
+    )
+    code = (
+        f"import sys, admmbench.{modules.replace(', ', ', admmbench.')}; "
+        f"print([name for name in {SLOW!r} if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
 LOSS = """
 from admmbench.problems.losses.squared import Squared
 from admmbench.validation import parameters

@@ -16,7 +16,7 @@ from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files import netcdf
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.engine.devices import chosen
-from admmbench.jobs import fingerprint, job, partitions
+from admmbench.jobs import fingerprint, partitions
 from admmbench.forecast.cost import JobResources, estimate
 from admmbench.watch.damage import found_damaged, make_again
 from admmbench.study.address import (

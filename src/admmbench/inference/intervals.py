@@ -9,8 +9,6 @@ from typing import Any, Self
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.integrate import quad
 from scipy.special import betaincinv, comb, nctdtrit, stdtrit
 
 LEVEL = 0.95
@@ -218,6 +216,9 @@ def lowest(values: xr.DataArray, n_runs: int) -> float:
 
 def normal_minimum(n_runs: int) -> float:
     """Return the mean distance of the lowest of ``n_runs`` normal values below their mean, in standard deviations."""
+    # Slow to import, and few claims are about the lowest of several runs.
+    from scipy import stats
+    from scipy.integrate import quad
 
     def density(x: float) -> float:
         return float(n_runs * x * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n_runs - 1))
