@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import admmbench
 from admmbench import plugins
+from admmbench.datasets import prepare
 from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 from tests import pages
@@ -273,9 +274,10 @@ SLOW = ["scipy.fft", "scipy.optimize", "scipy.signal", "scipy.stats", "dp_accoun
 
 def test_a_run_imports_no_statistics(tmp_path):
     """scipy.stats and scipy.signal, which dp-accounting imports as a whole, take a quarter of a short run."""
+    prepare("digits", tmp_path / "data")
+    words = [*RUN, "--data", str(tmp_path / "data"), "--output", str(tmp_path / "run.nc")]
     code = (
-        "import sys; from admmbench.cli import main; "
-        f"main([*{RUN!r}, '--output', {str(tmp_path / 'run.nc')!r}]); "
+        f"import sys; from admmbench.cli import main; main({words!r}); "
         f"print([name for name in {SLOW!r} if name in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
