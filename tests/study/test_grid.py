@@ -6,6 +6,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from admmbench.study import config
+from admmbench.study.address import Address
 from admmbench.study.config import ConfigError, check_experiment
 
 OBJP = {"name": "objp", "label": "ObjP"}
@@ -182,3 +183,15 @@ def test_schemas_state_limits_and_defaults_in_json():
     for given in ({"rounds": 0}, {"delta": 1}, {"time_limit": 0}):
         assert not SCHEMA.is_valid({**CONTENT, **given})
     assert SCHEMA.is_valid({**CONTENT, "rounds": 1, "delta": 0.5, "time_limit": 1})
+
+
+def test_runs_of_one_method_share_a_folder():
+    """Where a search chose other settings at another budget, and where blocks have other sizes, they do not."""
+    tuned = {"ObjP": {n: {"settings": {"rounds": 10 * n}, "error": 0.1} for n in (1, 2)}}
+    methods = [{**OBJP, "tune": {"rounds": 10}}, {**OBJP, "label": "other"}]
+    totals, tuning = {"privacy": {"total": [1, 2]}}, {"tuning": {"seeds": [1000]}, "tuned": tuned}
+    content = {**CONTENT, **totals, **tuning, "seeds": 13, "algorithms": methods}
+    runs = check_experiment(content).runs
+    assert [run.address for run in runs] == [Address.from_spec(run.spec) for run in runs]
+    assert len({run.address.folder for run in runs if run.label == "ObjP"}) == 2 * 2
+    assert len({run.address.folder for run in runs if run.label == "other"}) == 2

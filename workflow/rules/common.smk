@@ -21,6 +21,7 @@ from admmbench.forecast.cost import JobResources, estimate
 from admmbench.watch.damage import found_damaged, make_again
 from admmbench.study.address import (
     BENCHMARK,
+    CHECKPOINT,
     LOG,
     RESULT,
     dataset_folder,
@@ -66,7 +67,7 @@ def with_partitions(runs, result):
     if made_of is None:  # it was never made, or nobody knows how
         made_of = () if Path(result).exists() else files
     return [
-        prepared(runs[0].spec.dataset),
+        f"{RESOURCES}/datasets/{runs[0].dataset_folder}",
         *(path for path in files if path in made_of),
     ]
 

@@ -30,9 +30,7 @@ for folder, runs in STUDY.shared.items():
         params:
             settings=lambda wildcards, runs=runs: runs[wildcards.point].spec.arguments(),
             fingerprint=FINGERPRINTS[fingerprint.code(example.spec)],
-            checkpoint=lambda wildcards, runs=runs: (
-                f"{RESULTS}/runs/{runs[wildcards.point].checkpoint}"
-            ),
+            checkpoint=f"{RESULTS}/runs/{example.checkpoint_folder}/{CHECKPOINT}",
         shell:
             "TIMEFORMAT=$'s\\n%R'; {{ time"
             " admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"

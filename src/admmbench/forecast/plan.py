@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,7 +87,9 @@ def plan(study: Study, speeds: Speeds) -> pd.DataFrame:
     jobs = [*_runs(study, speeds), *_attacks(study, speeds)]
     for name, experiment in study.experiments.items():
         # The aggregation writes all numbers once more.
-        numbers = sum(_numbers(run) for run in experiment.runs)
+        counts = Counter(run.address.folder for run in experiment.runs)
+        examples = {run.address.folder: run for run in experiment.runs}
+        numbers = sum(count * _numbers(examples[folder]) for folder, count in counts.items())
         jobs.append({"experiment": name, "jobs": _FURTHER_JOBS, "disk": numbers})
     jobs += [{"experiment": "", **_dataset_cost(spec)} for spec in study.datasets.values()]
     jobs += [{"experiment": "", "jobs": 1, "disk": _FILE} for _ in study.partitions]
@@ -102,24 +105,17 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
     """Yield the costs of the runs of each experiment; a run of several experiments counts for the first."""
     counted, threads = set[Path](), study.config.threads
     for name, experiment in study.experiments.items():
+        runs_folder = study.runs_folder(name)
+        # Runs in one folder differ in budget and seeds alone, and cost alike.
+        costs: dict[str, dict[str, Any]] = {}
         for run in experiment.runs:
-            path, spec = study.runs_folder(name) / run.path, run.spec
+            path, spec, folder = runs_folder / run.path, run.spec, run.address.folder
             if path in counted:
                 continue
             counted.add(path)
-            device = chosen(spec, study.config.device)
-            seconds = core_seconds(spec, threads, speeds.machine(spec), device)
-            cost = {
-                "experiment": name,
-                "rule": rule_name("run", run.address.folder),
-                "title": run.label,
-                "jobs": 1,
-                "seconds" if device == CPU else "on_gpu": seconds,
-                "mem_mb": estimate(spec, threads, device).mem_mb,
-                "disk": _FILE + _numbers(run),
-                "checkpoint": state_bytes(spec),
-                "left" if device == CPU else "gpu_left": seconds,
-            }
+            if folder not in costs:
+                costs[folder] = _run_cost(run, threads, speeds, chosen(spec, study.config.device))
+            cost = {"experiment": name, "title": run.label, **costs[folder]}
             if experiment.timed:  # one job makes all runs
                 cost |= {"rule": rule_name("time", name), "title": f"{name}, run by run"}
                 cost |= {"jobs": 1 / len(experiment.runs)}
@@ -128,6 +124,20 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
                 forecast = core_seconds(spec, threads, speeds.machine(spec, path))
                 cost |= {"done": 1, "left": 0, "forecast": forecast, "took": took}
             yield cost
+
+
+def _run_cost(run: Run, threads: int, speeds: Speeds, device: str) -> dict[str, Any]:
+    """Return the costs of a run that is not finished."""
+    seconds = core_seconds(run.spec, threads, speeds.machine(run.spec), device)
+    return {
+        "rule": rule_name("run", run.address.folder),
+        "jobs": 1,
+        "seconds" if device == CPU else "on_gpu": seconds,
+        "mem_mb": estimate(run.spec, threads, device).mem_mb,
+        "disk": _FILE + _numbers(run),
+        "checkpoint": state_bytes(run.spec),
+        "left" if device == CPU else "gpu_left": seconds,
+    }
 
 
 def _attacks(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:

@@ -48,19 +48,31 @@ class Speeds:
     def __init__(self, study: Study) -> None:
         self.took = dict[Path, float]()
         self._specs = dict[str, RunSpec]()
-        # Bounds of finished runs, by kind and file.
-        self._bounds = defaultdict[str, dict[Path, float]](dict)
+        # Bounds of finished runs, by file; by kind, the sums of what they took and of their bounds.
+        self._bounds = dict[Path, float]()
+        self._sums = defaultdict[str, tuple[float, float]](lambda: (0.0, 0.0))
+        self._dataset_folders = dict[str, str]()
         for name, experiment in study.experiments.items():
+            folder = study.runs_folder(name)
+            # Runs in one folder differ in budget and seeds alone, and cost alike.
+            costs: dict[str, tuple[int, float]] = {}
+            kinds: dict[str, str] = {}
             for run in experiment.runs:
                 if chosen(run.spec, study.config.device) != CPU:
                     continue  # the time on a device tells nothing of a processor
-                kind = _kind(run.spec)
-                self._specs.setdefault(kind, run.spec)
-                folder = study.runs_folder(name)
-                if seconds := _recorded(folder, run):
-                    threads = estimate(run.spec, study.config.threads).threads
-                    self.took[folder / run.path] = threads * seconds
-                    self._bounds[kind][folder / run.path] = threads * LIMITS.start + work(run.spec)
+                runs = run.address.folder
+                if runs not in kinds:
+                    kinds[runs] = self._kind(run.spec)
+                    self._specs.setdefault(kinds[runs], run.spec)
+                path = folder / run.path
+                if path not in self.took and (seconds := _recorded(folder, run)):
+                    if runs not in costs:
+                        threads = estimate(run.spec, study.config.threads).threads
+                        costs[runs] = threads, threads * LIMITS.start + work(run.spec)
+                    threads, self._bounds[path] = costs[runs]
+                    self.took[path] = threads * seconds
+                    took, bounds = self._sums[kinds[runs]]
+                    self._sums[kinds[runs]] = took + self.took[path], bounds + self._bounds[path]
         known = _MEASURED.read()
         names = {kind: _name(kind, spec) for kind, spec in self._specs.items()}
         self._measured = {kind: known[name] for kind, name in names.items() if name in known}
@@ -75,7 +87,7 @@ class Speeds:
         renew
             Whether to measure every kind, again.
         """
-        known = {} if renew else {**self._bounds, **self._measured}
+        known = {} if renew else {**self._sums, **self._measured}
         new = {kind: spec for kind, spec in self._specs.items() if kind not in known}
         for number, (kind, spec) in enumerate(new.items(), start=1):
             self._measured[kind] = _time_rounds(spec)
@@ -93,13 +105,23 @@ class Speeds:
         without
             File of a run whose own time is left out.
         """
-        kind = _kind(spec)
-        bounds = {path: bound for path, bound in self._bounds[kind].items() if path != without}
-        if bounds:
-            ratio = sum(self.took[path] for path in bounds) / sum(bounds.values())
+        kind = self._kind(spec)
+        took, bounds = self._sums.get(kind, (0.0, 0.0))
+        if without in self._bounds:
+            took, bounds = took - self.took[without], bounds - self._bounds[without]
+        if bounds > 0:
+            ratio = took / bounds
             return Machine(*(ratio * limit for limit in LIMITS))
         ratio = self._measured.get(kind, 1.0)
         return Machine(*(ratio * limit for limit in LIMITS))._replace(start=LIMITS.start)
+
+    def _kind(self, spec: RunSpec) -> str:
+        """Name the kind of a run: all that its speed depends on besides its size."""
+        data = repr(spec.dataset)
+        if data not in self._dataset_folders:
+            self._dataset_folders[data] = dataset_folder(spec.dataset)
+        code = fingerprint.code(spec)
+        return f"{self._dataset_folders[data]} {code} {spec.variant} {spec.n_agents} {spec.dtype}"
 
 
 def _time_rounds(spec: RunSpec) -> float:
@@ -144,12 +166,6 @@ def _shorten(spec: RunSpec) -> tuple[RunSpec, Dataset]:
     fields = {name: getattr(spec, name) for name in RunSpec.model_fields}
     changes |= {"evaluate_every": 1, "accountants": ("rdp",)}
     return RunSpec.model_validate({**fields, **changes}), data
-
-
-def _kind(spec: RunSpec) -> str:
-    """Name the kind of a run: all that its speed depends on besides its size."""
-    data, code = dataset_folder(spec.dataset), fingerprint.code(spec)
-    return f"{data} {code} {spec.variant} {spec.n_agents} {spec.dtype}"
 
 
 def _name(kind: str, spec: RunSpec) -> str:

@@ -65,8 +65,15 @@ class Address:
     last: int
 
     @classmethod
-    def from_spec(cls, spec: RunSpec) -> Address:
+    def from_spec(cls, spec: RunSpec, folder: str = "") -> Address:
         """Return the address of a run.
+
+        Parameters
+        ----------
+        spec
+            The run.
+        folder
+            Its folder, if another run in it told already.
 
         Raises
         ------
@@ -76,13 +83,8 @@ class Address:
         first, last = spec.seeds[0], spec.seeds[-1]
         if spec.seeds != tuple(range(first, first + len(spec.seeds))):
             raise ValueError(f"seeds: those of one run must follow one another, got {spec.seeds}")
-        replacements = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
-        settings = spec.complete() | replacements
-        del settings["epsilon"], settings["privacy"]["total"]
-        extent = {key: settings.pop(key) for key in _EXTENT}
-        digits = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
         return cls(
-            folder=f"{dataset_folder(spec.dataset)}/{Path(spec.algorithm).stem}-{digits}",
+            folder=folder or _run_folder(spec),
             kind="epsilon" if spec.privacy.total is None else "total",
             budget=spec.stated_budget,
             first=first,
@@ -109,6 +111,16 @@ class Address:
     def file(self, pattern: str) -> str:
         """Return the path of one of the run's files, such as `LOG`, below the folder of all runs."""
         return f"{self.folder}/{pattern.format(point=self.point)}"
+
+
+def _run_folder(spec: RunSpec) -> str:
+    """Return the folder of a run, and of all that differ from it in budget and seeds alone, with equally many seeds."""
+    replacements = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
+    settings = spec.complete() | replacements
+    del settings["epsilon"], settings["privacy"]["total"]
+    extent = {key: settings.pop(key) for key in _EXTENT}
+    digits = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
+    return f"{dataset_folder(spec.dataset)}/{Path(spec.algorithm).stem}-{digits}"
 
 
 def files_of_runs(folder: Path) -> Iterator[Path]:

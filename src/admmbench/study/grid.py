@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -178,11 +179,14 @@ class Grid(Settings):
     @cached_property
     def runs(self) -> list[Run]:
         """Return all runs, method x epsilon x block of seeds, without methods that are still untuned."""
+        # A method whose settings are not tuned at each budget has them at all.
+        folders = defaultdict[tuple[str, float | None], dict[int, str]](dict)
         return [
-            Run(method.label, spec.model_copy(update={"seeds": seeds}))
+            Run(method.label, spec.model_copy(update={"seeds": seeds}), of_settings)
             for method, budget in self.grid
             if (settings := self.settings(method, budget)) is not None
             for spec in [self._complete(method, budget, settings)]
+            for of_settings in [folders[method.label, budget if method.tune else None]]
             for seeds in self.blocks_of(method.label, budget)
         ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from admmbench.spec.run import RunSpec
@@ -21,15 +21,27 @@ class Run:
         Label of the method in the experiment.
     spec
         Settings of the run, all spelt out, see `admmbench.spec.run.RunSpec.complete`.
+    folders
+        Known folders, by number of seeds. Runs that differ in budget and seeds alone share this mapping, as settings
+        take long to hash.
     """
 
     label: str
     spec: RunSpec
+    folders: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def address(self) -> Address:
         """Return the place of the run's files, below the folder of all runs."""
-        return Address.from_spec(self.spec)
+        n_seeds = len(self.spec.seeds)
+        address = Address.from_spec(self.spec, self.folders.get(n_seeds, ""))
+        self.folders[n_seeds] = address.folder
+        return address
+
+    @property
+    def dataset_folder(self) -> str:
+        """Return the name of the folder of the prepared data set."""
+        return self.address.folder.partition("/")[0]
 
     @property
     def path(self) -> str:
@@ -39,15 +51,18 @@ class Run:
     @cached_property
     def partitions(self) -> dict[str, range]:
         """Return the files with the run's partition, see `admmbench.study.address.partition_files`."""
-        dataset, _, _ = self.address.folder.partition("/")
-        return partition_files(self.spec, dataset)
+        return partition_files(self.spec, self.dataset_folder)
+
+    @property
+    def checkpoint_folder(self) -> str:
+        """Return the folder of the checkpoint, which runs that differ in the time limit alone share."""
+        unlimited = {"time_limit": RunSpec.model_fields["time_limit"].default}
+        return Address.from_spec(self.spec.model_copy(update=unlimited)).folder
 
     @property
     def checkpoint(self) -> str:
-        """Return the path of the checkpoint, which runs that differ in the time limit alone share."""
-        default = RunSpec.model_fields["time_limit"].default
-        unlimited = self.spec.model_copy(update={"time_limit": default})
-        return Address.from_spec(unlimited).file(CHECKPOINT)
+        """Return the path of the checkpoint."""
+        return f"{self.checkpoint_folder}/{CHECKPOINT.format(point=self.address.point)}"
 
     @property
     def first(self) -> Run:
