@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 from snakemake.logging import LoggerManager
+from snakemake.settings.enums import Quietness
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
@@ -31,6 +32,32 @@ COUNTS = {"aggregate": 2, "total": 2}
 LOOKS = {"interim_analyses": [1, 2], "seeds": None, "seed_blocks": None}
 
 
+class Graph:
+    """Snakemake's graph of jobs, each with the jobs that it depends on."""
+
+    def __init__(self, *jobs):
+        self.jobs = jobs
+
+    def needrun_jobs(self):
+        return iter(self.jobs)
+
+    def toposorted(self, jobs):
+        return [sorted(jobs, key=self.jobid, reverse=True)]
+
+    def jobid(self, job):
+        return self.jobs.index(job)
+
+    def reason(self, job):
+        return f"Missing output files: {', '.join(job.output)}"
+
+
+class Job:
+    """Job that makes files."""
+
+    def __init__(self, rule, *output):
+        self.rule, self.output = SimpleNamespace(name=rule), output
+
+
 class Snakemake:
     """Its logging, with this logger and what the workflow adds."""
 
@@ -47,13 +74,14 @@ class Snakemake:
     def says(self, message, event=None, level=logging.INFO, **facts):
         self.logger.log(level, message, extra={**({"event": event} if event else {}), **facts})
 
-    def begins(self, nodes=None):
+    def begins(self, nodes=None, jobs=()):
         """All jobs are known."""
         study = config.load({"experiments": ["small"]})
         self.remains = Remains([], "index.html")
         overlays, report = ["config/quick.yaml"], Path("index.html")
         replaced = watching.replaced_by(study)
-        watched = Watched(study, overlays, report, 2, self.remains, replaced)
+        workflow = SimpleNamespace(dag=Graph(*jobs))
+        watched = Watched(study, overlays, report, 2, self.remains, replaced, workflow)
         # The first job may be as fast as the logger, which has a thread of its own.
         for name in replaced:
             Path(study.config.results, name, config.MANIFEST).unlink()
@@ -237,7 +265,6 @@ def test_a_dry_run_shows_a_table_once(snakemake, monkeypatch):
         monkeypatch.setitem(COUNTS, rule, 3)
     other = Snakemake(dryrun=True)
     other.begins()
-    other.says("rule a", "job_info", output=[])
     other.says("Job stats", "run_info", stats=COUNTS)
     other.says("Reasons: ...")
     lines = other.ends()
@@ -261,17 +288,31 @@ def test_a_dry_run_says_how_long_its_own_jobs_take(snakemake, monkeypatch):
 
 def test_a_dry_run_says_why(snakemake):
     """Rules that make no file, such as the target, have no reason of their own."""
+    jobs = Job("aggregate", "results.nc"), Job("figures_small", "a.svg"), Job("all")
     other = Snakemake(dryrun=True)
-    other.begins()
-    for rule, files in {"figures_small": ["a.svg"], "all": []}.items():
-        facts = {"rule_name": rule, "output": files, "reason": "Missing output files: a.svg"}
-        other.says("rule ...", "job_info", jobid=1, **facts)
-    other.says("Job stats", "run_info", stats=COUNTS)
+    other.begins(jobs=jobs)
     lines = other.ends()
     assert [line for line in lines if "never made" in line] == [
-        "figures: never made, or removed (1 job)"
+        "aggregate, figures: never made, or removed (2 jobs)"
     ]
     assert lines[-1].startswith("This was a dry-run")
+
+
+@pytest.mark.parametrize(
+    ("options", "stated", "early"),
+    [
+        ({"dryrun": True}, None, True),
+        ({"dryrun": True, "printshellcmds": True}, None, False),
+        ({"dryrun": True, "log_handler_settings": {}}, None, False),
+        ({}, {Quietness.HOST}, False),
+    ],
+)
+def test_a_dry_run_ends_before_snakemake_prints_each_job(options, stated, early):
+    """Unless all jobs are asked for, or another logger shows them."""
+    loggers = {"log_handler_settings": {"admmbench": None}}
+    settings = OutputSettings(**{**loggers, **options}, quiet=stated)
+    watching.shorten_dry_run(settings)
+    assert settings.quiet == ({Quietness.RULES, Quietness.PROGRESS} if early else stated)
 
 
 def test_a_dry_run_may_show_each_job(snakemake):

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,8 @@ class Watched:
         Handler that knows whether a signal stopped the study.
     replaced
         Experiments whose results here are by another definition, see `replaced_by`.
+    workflow
+        Snakemake's workflow, whose graph has the jobs of a dry run.
     """
 
     study: Study
@@ -58,6 +60,16 @@ class Watched:
     cores: int | None
     remains: Remains
     replaced: Sequence[str]
+    workflow: Any
+
+    @property
+    def jobs(self) -> Iterator[tuple[str, list[str], str]]:
+        """Yield rule, files and reason of each job to be done that makes files, after the jobs that it depends on."""
+        graph = self.workflow.dag
+        for layer in graph.toposorted(set(graph.needrun_jobs())):
+            for job in sorted(layer, key=graph.jobid):
+                if job.output:
+                    yield job.rule.name, [*map(str, job.output)], str(graph.reason(job))
 
     @property
     def title(self) -> str:
@@ -163,7 +175,7 @@ class LogHandler(LogHandlerBase):
         """Start the display when all jobs are known, or list them in a dry run."""
         assert self._watched is not None
         if self._announced:
-            return  # a dry run gives the numbers before the jobs and after them
+            return
         from admmbench.forecast.plan import expected
         from admmbench.forecast.timing import Speeds
         from admmbench.study.outdated import outdated
@@ -181,6 +193,8 @@ class LogHandler(LogHandlerBase):
         forecast = f"{self._watched.title} takes about {duration(seconds)} on {cores_text}."
         if self.common_settings.dryrun:
             self._announced, self._reasons = True, Reasons(study)
+            for rule, files, reason in self._watched.jobs:
+                self._reasons.add(_kind(rule), files, reason)
             self._print(f"{_table(record.stats)}\n\n{forecast}\n")
             return
         if any(rule.endswith("report") for rule in counts):
@@ -197,8 +211,6 @@ class LogHandler(LogHandlerBase):
         board.show()
 
     def _started(self, record: Any) -> None:
-        if self._reasons and record.output:
-            self._reasons.add(_kind(record.rule_name), record.output, record.reason)
         if self._board:
             log = next(iter(record.log), "")
             self._board.start(record.jobid, record.rule_name, record.wildcards, log)
@@ -231,6 +243,24 @@ class LogHandler(LogHandlerBase):
             files = ", ".join(path for path in chosen if Path(path).exists())
             return f"{text}; the settings that were found are in {files}, where runs take them from"
         return f"{text}; the report is {report}" if report.exists() else text
+
+
+def shorten_dry_run(settings: Any) -> None:
+    """Let a dry run end before it prints each job, as with ``--quiet``: this logger takes the jobs from the graph.
+
+    Parameters
+    ----------
+    settings
+        Settings of the output of Snakemake's workflow.
+    """
+    from snakemake.settings.enums import Quietness
+
+    if (
+        settings.dryrun
+        and not settings.printshellcmds
+        and "admmbench" in settings.log_handler_settings
+    ):
+        settings.quiet = {Quietness.RULES, Quietness.PROGRESS}
 
 
 def replaced_by(study: Study) -> list[str]:
