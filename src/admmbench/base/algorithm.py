@@ -8,10 +8,9 @@ metrics or other algorithms.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from admmbench.base.types import Array, Guarantee, Messages
 from admmbench.privacy import Cost, Privacy, Release
 from admmbench.problems.base import Problem, State
 from admmbench.problems.needs import Need
+from admmbench.validation import FormerNames
 from admmbench.validation import parameters as parameters
 
 Role = Literal["contender", "reference", "optimum"]
@@ -105,15 +105,8 @@ class Family:
     stops: bool = False
 
 
-_RECORDS: Mapping[str, type[PrivacyFacts | Resources | Family]] = {
-    "privacy_facts": PrivacyFacts,
-    "resources": Resources,
-    "family": Family,
-}
-
-
 @parameters
-class Algorithm(ABC, Generic[StateT, FederationT]):
+class Algorithm(FormerNames, ABC, Generic[StateT, FederationT]):
     """What all methods share.
 
     Parameters
@@ -156,26 +149,15 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     keeps_feasible: ClassVar[bool] = False
     tune: ClassVar[Mapping[str, Any]] = {"rounds": 20}
+    former_names = {
+        "plan": "cost",
+        "family": "family.mechanism",
+        **{field.name: f"privacy_facts.{field.name}" for field in fields(PrivacyFacts)},
+        **{field.name: f"resources.{field.name}" for field in fields(Resources)},
+        **{field.name: f"family.{field.name}" for field in fields(Family)},
+    }
 
     variant: Literal["paper", "reference"] = "paper"
-
-    def __init_subclass__(cls, **settings: Any) -> None:
-        """Take facts that are stated by their names of before, with a warning."""
-        super().__init_subclass__(**settings)
-        if stated := vars(cls).get("plan"):
-            _renamed(cls, "plan", "cost")
-            cls.cost = stated  # type: ignore[method-assign]
-        if isinstance(stated := vars(cls).get("family"), str):
-            _renamed(cls, "family", "family = Family(mechanism=...)")
-            cls.family = replace(_of_parent(cls, "family"), mechanism=stated)
-        for group, record in _RECORDS.items():
-            for name in {field.name for field in fields(record)} & vars(cls).keys():
-                if isinstance(vars(cls)[name], property):
-                    raise TypeError(f"{cls.__name__}.{name}: make {group} a property instead")
-                _renamed(cls, name, f"{group} = {record.__name__}({name}=...)")
-                base = vars(cls).get(group) or _of_parent(cls, group)
-                setattr(cls, group, replace(base, **{name: vars(cls)[name]}))
-                delattr(cls, name)
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -298,15 +280,3 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     def measure(self, t: int, state: StateT, federation: FederationT) -> dict[str, Array]:
         """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
         return {}
-
-
-def _of_parent(cls: type, group: str) -> Any:
-    """Return a record that a class inherits; its defaults where a parent makes it from its parameters."""
-    inherited = getattr(super(cls, cls), group)
-    return _RECORDS[group]() if isinstance(inherited, property) else inherited
-
-
-def _renamed(cls: type, former: str, name: str) -> None:
-    """Warn of a fact that a plug-in states by its name of before."""
-    text = f"{cls.__name__}.{former} is now called `{name}`; rename it"
-    warnings.warn(text, FutureWarning, stacklevel=4)

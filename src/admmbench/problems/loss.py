@@ -6,7 +6,6 @@ gradients, sensitivities, bounds, evaluation, optimum.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets import DatasetInfo
-from admmbench.validation import parameters
+from admmbench.validation import FormerNames, parameters
 
 Array = NDArray[Any]
 
@@ -36,23 +35,6 @@ class Convention:
     smoothness: Literal["spectrum", "norms"] = "spectrum"
     """Bound on the Lipschitz constant of an agent's gradient: from the ``spectrum`` of its records, or from their
     ``norms``."""
-
-
-# Present names of functions and bounds of a loss, by their names of earlier versions.
-_FORMER_NAMES = {
-    "slope": "derivative",
-    "slopes": "derivatives",
-    "slope_bound": "derivative_bound",
-    "slope_l1": "derivative_l1",
-    "slope_l2": "derivative_l2",
-    "slope_linf": "derivative_linf",
-    "scaled_slopes": "scaled_derivatives",
-}
-
-
-def _warn_renamed(cls: type, former: str) -> None:
-    text = f"{cls.__name__}.{former} is now called `{_FORMER_NAMES[former]}`; rename it"
-    warnings.warn(text, FutureWarning, stacklevel=3)
 
 
 class Norms(NamedTuple):
@@ -85,7 +67,7 @@ class Form:
 
 
 @parameters
-class Loss(ABC):
+class Loss(FormerNames, ABC):
     """Loss of a record's K predictions and its target.
 
     Predictions have shape (..., K), targets (...). With an infinite bound on the derivative there is no worst case over
@@ -100,21 +82,15 @@ class Loss(ABC):
     """Whether the metric is a part of the records, 0 to 1."""
     row_to_derivatives: ClassVar[Any] = None
     """Equation of a record's derivatives by the exponentials of its predictions: for a softmax on a GPU."""
-
-    def __init_subclass__(cls, **settings: Any) -> None:
-        """Take functions of a plug-in that have their names of earlier versions, with a warning."""
-        super().__init_subclass__(**settings)
-        for former in _FORMER_NAMES.keys() & vars(cls).keys():
-            _warn_renamed(cls, former)
-            setattr(cls, _FORMER_NAMES[former], vars(cls)[former])
-            delattr(cls, former)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a value by its name of earlier versions, with a warning."""
-        if name not in _FORMER_NAMES:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        _warn_renamed(type(self), name)
-        return getattr(self, _FORMER_NAMES[name])
+    former_names = {
+        "slope": "derivative",
+        "slopes": "derivatives",
+        "slope_bound": "derivative_bound",
+        "slope_l1": "derivative_l1",
+        "slope_l2": "derivative_l2",
+        "slope_linf": "derivative_linf",
+        "scaled_slopes": "scaled_derivatives",
+    }
 
     @property
     @abstractmethod

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Literal
 
 from admmbench.problems.base import LossProblem, Problem
 from admmbench.problems.loss import ScalarLoss
+from admmbench.validation import warn_renamed
 
 Need = Literal[
     "convex loss",
@@ -54,8 +54,7 @@ _FORMER: dict[str, Need] = {
 def _entry(need: str) -> tuple[Callable[[LossProblem], bool], str]:
     """Return the test of a need and the words of the refusal; a former word of a plug-in gives a warning."""
     if need in _FORMER:
-        text = f"needs: {need!r} is now called {_FORMER[need]!r}; rename it"
-        warnings.warn(text, FutureWarning, stacklevel=2)
+        warn_renamed(f"needs: {need!r}", repr(_FORMER[need]))
     return _NEEDS[_FORMER.get(need, need)]  # type: ignore[arg-type]
 
 

@@ -11,7 +11,6 @@ import fnmatch
 import json
 import math
 import os
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
@@ -41,6 +40,7 @@ from admmbench.validation import (
     in_present_keys,
     messages,
     unknown,
+    warn_renamed,
 )
 
 T = TypeVar("T", bound=BaseModel)
@@ -436,8 +436,7 @@ def _in_present_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
 
     def rename(values: Mapping[str, Any], model: type[Strict], path: str) -> dict[str, Any]:
         for former in model.former_keys.keys() & values.keys():
-            text = f"{source}: {path}{former} is now called {path}{model.former_keys[former]}; rename it"
-            warnings.warn(text, FutureWarning, stacklevel=2)
+            warn_renamed(f"{source}: {path}{former}", path + model.former_keys[former])
         try:
             return in_present_keys(values, model.former_keys)
         except ValueError as error:
