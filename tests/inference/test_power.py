@@ -75,11 +75,11 @@ def test_the_forecast_is_the_number_of_seeds_that_decides_four_studies_of_five()
 
 def test_several_contrasts_take_what_the_hardest_takes_and_a_counterexample_is_enough():
     easy, hard = Estimate(1.0, 1.0, 5), Estimate(0.2, 1.0, 5)
-    region = above_zero(0.01).among(2)
+    region = above_zero(0.01).among(refuted=2)
     both = seeds_needed([(easy, region), (hard, region)])
     assert both == seeds_needed([(hard, region)]) > seeds_needed([(easy, region)])
     # Of some, one that holds is enough; and one that does not refutes all.
-    either = above_zero(0.01).among(2, some=True)
+    either = above_zero(0.01).among(shown=2)
     found = seeds_needed([(easy, either), (hard, either)], some=True)
     assert found == seeds_needed([(easy, either)], some=True)
     wrong = Estimate(-1.0, 1.0, 5)

@@ -237,10 +237,7 @@ def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list
         Whether any contrast shows the statement, instead of all.
     """
     shows = len(contrasts) if some else 1
-    return [
-        replace(region, shown=region.shown.among(shows), refuted=region.refuted.among(tests))
-        for region in (contrast.region for contrast in contrasts)
-    ]
+    return [contrast.region.among(shown=shows, refuted=tests) for contrast in contrasts]
 
 
 class _Case:

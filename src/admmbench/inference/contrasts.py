@@ -223,11 +223,10 @@ class Region:
     refuted: Criterion
     relevant: float = 0.0
 
-    def among(self, contrasts: int, *, some: bool = False) -> Region:
-        """Return the region of one of so many contrasts, of which all are to hold, or some."""
-        if some:
-            return replace(self, shown=self.shown.among(contrasts))
-        return replace(self, refuted=self.refuted.among(contrasts))
+    def among(self, *, shown: int = 1, refuted: int = 1) -> Region:
+        """Return the region at levels that are corrected for the tests that each show, or refute, the statement."""
+        shows, refutes = self.shown.among(shown), self.refuted.among(refuted)
+        return replace(self, shown=shows, refuted=refutes)
 
     def is_negligible(self, contrast: Contrast) -> bool:
         """Return whether a difference is too small to matter: shown to be above 0 all the same, or without variance."""
