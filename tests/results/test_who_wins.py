@@ -16,7 +16,15 @@ from admmbench.inference.intervals import Estimate
 from admmbench.inference.power import seeds_needed
 from admmbench.report import answer
 from admmbench.report.environment import words
-from admmbench.results.who_wins import compare, lead, marks, mean_ranks, names, verdicts
+from admmbench.results.who_wins import (
+    compare,
+    compared_settings,
+    lead,
+    marks,
+    mean_ranks,
+    names,
+    verdicts,
+)
 from tests.made import INF, build, totals
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed
@@ -271,7 +279,7 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
     close = {**CLEAR, "ObjT": [0.128, 0.15, 0.16, 0.182]}
     first, *others = [study(close, float(k), name=f"study_{k}") for k in range(1, 13)]
     alone, together = compare([first]), compare([first, *others])
-    (own,) = [cell for cell in answer.settings(together) if cell["epsilon"] == 1]
+    (own,) = [cell for cell in compared_settings(together) if cell["epsilon"] == 1]
     assert verdicts_of(alone.isel(setting=0))["ObjT"] == "worse"
     assert verdicts_of(own)["ObjT"] == "undecided"
     marked = verdicts(first, together).sel(epsilon=1)

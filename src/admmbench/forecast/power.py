@@ -15,7 +15,7 @@ from admmbench.files import netcdf
 from admmbench.forecast.plan import core_seconds
 from admmbench.inference import power as inference
 from admmbench.results import reference
-from admmbench.results.who_wins import compare
+from admmbench.results.who_wins import compare, compared_settings
 from admmbench.study.aggregate import with_decision
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def power(study: Study, speeds: Speeds) -> Table:
     for head in [*heads, "undecided", "conclusive by", "core-hours"]:
         shown.add_column(head, justify="right")
     total_hours = 0.0
-    for place in range(comparison.sizes["setting"]):
-        setting = comparison.isel(setting=place)
+    for place, setting in enumerate(compared_settings(comparison), start=1):
         needed = float(setting["seeds"])
         hours = _core_hours(study, setting, speeds)
         total_hours += hours
@@ -76,7 +75,7 @@ def power(study: Study, speeds: Speeds) -> Table:
             f"{int((setting['verdict'] == 'undecided').sum())}",
             about(needed) if needed else "now" if best else "–",
             number(hours, ".2f") if needed else "",
-            end_section=place == comparison.sizes["setting"] - 1,
+            end_section=place == comparison.sizes["setting"],
         )
     shown.add_row("all", *[""] * (len(shown.columns) - 2), number(total_hours, ".2f"))
     return shown

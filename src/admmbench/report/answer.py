@@ -25,7 +25,7 @@ from admmbench.report.data import (
     collected,
 )
 from admmbench.results import reference
-from admmbench.results.who_wins import marks, mean_ranks, names
+from admmbench.results.who_wins import compared_settings, marks, mean_ranks, names
 
 if TYPE_CHECKING:
     from admmbench.figures import Figure
@@ -66,7 +66,7 @@ def content(
     places = _places(comparison)
     summaries = [
         summarize_setting(setting, place, experiments.get(str(setting["experiment"].item())))
-        for setting, place in zip(settings(comparison), places, strict=True)
+        for setting, place in zip(compared_settings(comparison), places, strict=True)
     ]
     return {
         "answer": Answer(summaries, _unbeaten(comparison)),
@@ -94,7 +94,7 @@ def _groups(
     looks: Mapping[str, Mapping[str, Look]],
 ) -> Iterator[dict[str, Any]]:
     """Yield the group of each experiment: its pictures, its settings, and its methods against the control."""
-    pairs = zip(settings(comparison), summaries, strict=True)
+    pairs = zip(compared_settings(comparison), summaries, strict=True)
     for name, members in itertools.groupby(pairs, key=lambda pair: pair[1].experiment):
         group_settings, group_summaries = zip(*members, strict=True)
         yield {
@@ -108,11 +108,6 @@ def _groups(
             "summaries": group_summaries,
             "control_tables": [_control_table(setting) for setting in group_settings],
         }
-
-
-def settings(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
-    """Return the settings of a comparison, one after another."""
-    return (comparison.isel(setting=number) for number in range(comparison.sizes["setting"]))
 
 
 def _places(comparison: xr.Dataset) -> list[str]:
@@ -135,7 +130,7 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> AnswerFacts:
     def spread(values: Iterable[T]) -> dict[T, list[str]]:
         return collected(zip(values, places, strict=True))
 
-    all_settings = list(settings(comparison))
+    all_settings = list(compared_settings(comparison))
     return AnswerFacts(
         spread(float(setting["delta"]) for setting in all_settings),
         spread((setting["relation"].item(), setting["unit"].item()) for setting in all_settings),
@@ -298,7 +293,7 @@ def _matrix(comparison: xr.Dataset, summaries: list[SettingSummary]) -> dict[str
     compared = comparison["algorithm"].values[comparison["compared"].any("setting").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
     aliases = names(comparison)
-    columns = list(settings(comparison.assign(mark=marks(comparison))))
+    columns = list(compared_settings(comparison.assign(mark=marks(comparison))))
     spans = itertools.groupby(summaries, key=lambda head: head.experiment)
     return {
         "spans": [list(heads) for _, heads in spans],

@@ -10,10 +10,10 @@ import numpy as np
 import xarray as xr
 
 from admmbench.inference.intervals import ROUNDING
-from admmbench.report.answer import settings, summarize_setting
+from admmbench.report.answer import summarize_setting
 from admmbench.report.data import Lead, LeadPrivacy, PrivacyKind, SettingSummary
 from admmbench.results import statistics
-from admmbench.results.who_wins import FEASIBLE, lead
+from admmbench.results.who_wins import FEASIBLE, compared_settings, lead
 
 if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
@@ -44,7 +44,7 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[Lead]:
     private = statistics.equally_private(results)
     constrained = statistics.is_constrained(results)
     several = len(np.unique(results["features"])) > 1
-    for setting in settings(comparison):
+    for setting in compared_settings(comparison):
         leading = summarize_setting(setting, "", experiment)
         compared = results.sel(algorithm=setting["algorithm"].values[setting["compared"].values])
         yield Lead(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -113,6 +113,11 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         for setting in make_settings(results, equally_private_groups(results))
     ]
     return _compare_settings([setting for setting in settings if setting.of_totals])
+
+
+def compared_settings(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
+    """Return the settings of a comparison, one after another."""
+    return (comparison.isel(setting=number) for number in range(comparison.sizes["setting"]))
 
 
 def verdicts(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:

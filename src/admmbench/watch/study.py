@@ -23,7 +23,7 @@ from admmbench.forecast.cost import work
 from admmbench.forecast.timing import Speeds
 from admmbench.jobs import interrupts
 from admmbench.jobs.progress import shown
-from admmbench.results.who_wins import compare
+from admmbench.results.who_wins import compare, compared_settings
 from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
 from admmbench.study.mappings import merged
@@ -160,10 +160,7 @@ def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> It
         if not any(experiment.interim_analyses for experiment in study.experiments.values()):
             raise ValueError("--until-decided: no experiment of this study has interim_analyses")
         yield words
-        comparison, ordered = compare_methods(study), False
-        settings = [
-            comparison.isel(setting=number) for number in range(comparison.sizes["setting"])
-        ]
+        settings, ordered = list(compared_settings(compare_methods(study))), False
         for name, experiment in study.experiments.items():
             further = experiment.ordered
             for setting in settings:
