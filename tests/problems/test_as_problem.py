@@ -202,6 +202,60 @@ def test_checks_find_a_wrong_loss(tmp_path, right, wrong):
     assert all(words for _, words in faults)
 
 
+PSEUDO_HUBER = """
+from dataclasses import replace
+import numpy as np
+from admmbench.api import RegressionLoss, parameters
+
+@parameters
+class PseudoHuber(RegressionLoss):
+    curvature_bound = 1.0
+    weight: float = 1.0
+    threshold: float = 1.0
+
+    @property
+    def derivative_bound(self):
+        return self.threshold
+
+    def for_targets(self, scale):
+        return {}
+
+    def value(self, u, y):
+        return self.threshold**2 * (self._root(u, y) - 1)
+
+    def derivative(self, u, y):
+        return (u - y) / self._root(u, y)
+
+    def curvature(self, u, y):
+        return self._root(u, y) ** -3
+
+    def _root(self, u, y):
+        return np.sqrt(1 + np.square((u - y) / self.threshold))
+"""
+
+
+@pytest.mark.parametrize("wrong", ["self", "replace(self, threshold=self.threshold * scale)"])
+def test_a_parameter_in_the_unit_of_targets_that_does_not_follow_their_scale_is_named(
+    tmp_path, wrong
+):
+    path = tmp_path / "right.py"
+    path.write_text(PSEUDO_HUBER.format("replace(self, threshold=self.threshold / scale)"))
+    for check in loss_checks(str(path)):
+        check.run()
+    path = tmp_path / "wrong.py"
+    path.write_text(PSEUDO_HUBER.format(wrong))
+    faults = []
+    for check in loss_checks(str(path)):
+        try:
+            check.run()
+        except AssertionError as error:
+            faults.append((check.name, str(error)))
+    ((name, sentence),) = faults
+    assert name == "parameters follow the unit of targets"
+    assert sentence.startswith("threshold: in the unit of the targets")
+    assert sentence.endswith("return replace(self, threshold=self.threshold / scale)")
+
+
 def test_a_loss_of_an_installed_package_is_found_by_its_name(tmp_path, monkeypatch):
     """As the entry-point group admmbench.losses offers it."""
     folder = tmp_path / "theirs-1.0.dist-info"

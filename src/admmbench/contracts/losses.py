@@ -6,18 +6,24 @@ search for violations for about a second.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from admmbench.contracts import Check, ensure
 from admmbench.contracts.cases import STEP, LossCase, close, supremum
+from admmbench.problems.loss import Loss
 
 _ROUNDING = 1e-9
 _HUGE = (1e4, 1e8, 1e15)
+# Number that targets are divided by; a power of two, so that nothing is rounded.
+_SCALE = 4.0
 
 
 def loss_checks(name: str | Mapping[str, Any]) -> Iterator[Check]:
@@ -136,6 +142,38 @@ def curvature_is_as_large_as_it_says(case: LossCase) -> None:
     supremum(np.array(rounded), bound, "the curvature")
 
 
+def parameters_follow_the_unit_of_targets(case: LossCase) -> None:
+    """Ensure that `for_targets` divides the parameters whose division makes the problem of scaled targets the same."""
+    loss = case.loss.completed(1.0)
+    cases = zip(case.points, case.suited, strict=True)
+    points = [(u, y) for (u, y), data in cases if not data.n_classes]
+
+    def is_same_problem(scaled: Loss) -> bool:
+        """Return whether derivatives at scaled predictions and targets are one multiple of the original ones."""
+        for u, y in points:
+            original = case.derivatives(u, y)
+            found = scaled.derivatives(u[:, None] / _SCALE, y[:, None] / _SCALE)[:, 0]
+            factor = np.vdot(found, original) / np.vdot(original, original)
+            if not np.allclose(found, factor * original, rtol=1e-6, atol=_ROUNDING):
+                return False
+        return True
+
+    if is_same_problem(loss.for_targets(_SCALE)):
+        return
+    values = {field.name: getattr(loss, field.name) for field in fields(loss)}
+    numbers = [name for name, value in values.items() if isinstance(value, float)]
+    for count in range(1, len(numbers) + 1):
+        for names in itertools.combinations(numbers, count):
+            with contextlib.suppress(ValidationError):  # a parameter may have no such value
+                divided = replace(loss, **{name: values[name] / _SCALE for name in names})
+                ensure(
+                    not is_same_problem(divided),
+                    f"{' and '.join(names)}: in the unit of the targets, which a table divides by a scale, and "
+                    "for_targets(scale) does not divide it; return replace(self, "
+                    f"{', '.join(f'{name}=self.{name} / scale' for name in names)})",
+                )
+
+
 def derivatives_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
     """Ensure that derivatives span no more dimensions than `rank` says."""
     for u, y in case.points:
@@ -192,6 +230,7 @@ _ALWAYS: Sequence[Callable[[LossCase], None]] = (
     values_are_finite_for_huge_predictions,
     derivatives_are_as_steep_as_it_says,
     curvature_is_as_large_as_it_says,
+    parameters_follow_the_unit_of_targets,
     derivatives_lie_in_a_space_as_small_as_it_says,
     it_is_convex_or_not_as_it_says,
     derivatives_are_scaled_in_place,
