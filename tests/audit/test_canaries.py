@@ -40,6 +40,24 @@ def test_worlds_are_neighbours(data, relation):
         assert changed == (name == "worst")
 
 
+def test_opposed_records_are_those_of_the_agent_and_the_same_on_both_sides():
+    spec = make_spec("objp", agents=7, privacy={"relation": "replace"})
+    for name, worlds in worlds_of(THREE, spec).items():
+        if name != "worst":
+            assert worlds.opposed is None
+            continue
+        ours, opposed, row = np.arange(36, 44), worlds.opposed, worlds.row
+        others = np.setdiff1d(ours, row)
+        for side in ("first", "second", "without"):
+            plain, data = (getattr(each, side).data for each in (worlds, opposed))
+            unchanged = np.setdiff1d(np.arange(60), others)
+            np.testing.assert_array_equal(data.X_train[unchanged], plain.X_train[unchanged])
+            np.testing.assert_array_equal(data.y_train[unchanged], plain.y_train[unchanged])
+            # The entries of the worst record are 1.
+            np.testing.assert_allclose(data.X_train[others].sum(axis=0), 0.5, rtol=1e-5)
+            assert set(data.y_train[others]) == {0, 1, 2} - {worlds.first.data.y_train[row]}
+
+
 def test_canaries_are_what_they_are_called():
     spec = make_spec("objp", agents=7)
     worlds = worlds_of(THREE, spec)

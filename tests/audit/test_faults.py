@@ -23,6 +23,7 @@ import numpy as np
 from admmbench.api import *
 from admmbench.base.types import Guarantee
 from admmbench.algorithms.dp_admm import DPADMM
+from admmbench.algorithms.dp_fedadmm import DPFedADMM
 from admmbench.algorithms.dp_fedavg import DPFedAvg
 from admmbench.algorithms.dpsgd import DPSGD
 from admmbench.algorithms.dvp import DVP, noise_budget
@@ -322,6 +323,24 @@ def round(self, t, state, federation):
     method = broken("DPFedAvg", body)
     assert "of what the ledger was told" in failed(short_audit(method))["likelihood"]
     assert short_audit(method, dtype="float64").passed
+
+
+@pytest.mark.parametrize("data", [TWO, THREE], ids=["logistic", "softmax"])
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+@pytest.mark.parametrize(("base", "clip"), [("DPFedAvg", 1e-3), ("DPFedADMM", 0.01)])
+def test_a_sensitivity_that_is_a_little_less_than_twice_the_clip(
+    broken, base, clip, relation, data
+):
+    """The worst record moves a clipped difference so far among records that pull the other way, not among others."""
+    body = f"""
+def sensitivity(self, parts):
+    return Sensitivity(l2={base}.sensitivity(self, parts).l2 / 1.2)
+"""
+    given = {"params": {"clip": clip}, "privacy": {"relation": relation}}
+    found = failed(short_audit(broken(base, body), data, **given))
+    assert re.search(r" shifts by 1\.[12]\d* of what the ledger was told", found["likelihood"])
+    name = {"DPFedAvg": "dp_fedavg", "DPFedADMM": "dp_fedadmm"}[base]
+    assert short_audit(name, data, **given).passed
 
 
 def test_a_solution_with_a_tolerance_that_nobody_counts(broken):

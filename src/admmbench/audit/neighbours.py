@@ -12,6 +12,7 @@ from admmbench.audit.runs import RunData, record_rounds
 from admmbench.audit.settings import Name
 from admmbench.base.types import Array
 from admmbench.datasets import Dataset, Split
+from admmbench.problems.batches import scale_down
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
 
@@ -30,6 +31,8 @@ class NeighbouringData:
     """Data with another record in the canary's place: one that contributes nothing, or has the opposite target."""
     without: RunData
     """Data with a record that contributes nothing, or without the agent, whatever the relation."""
+    opposed: NeighbouringData | None = None
+    """Neighbours with the same canary among records of the agent that pull the other way; of the worst canary alone."""
 
 
 def unshuffled(spec: RunSpec) -> RunSpec:
@@ -78,7 +81,30 @@ def make_neighbours(
             second = RunData(
                 _replaced_records(data, changed, x, right_y if y != right_y else wrong_y)
             )
-        yield NeighbouringData(name, int(row), first, second, without)
+        neighbours = NeighbouringData(name, int(row), first, second, without)
+        if name == "worst" and not whole and len(rows) > 1:
+            (longest,) = scale_down(x[None], problem.problem.records, x.dtype)
+            others = possible_targets(data)
+            neighbours = _oppose(neighbours, rows[rows != row], longest, others[others != y])
+        yield neighbours
+
+
+def _oppose(
+    neighbours: NeighbouringData, rows: Array, x: Array, targets: Array
+) -> NeighbouringData:
+    """Return the neighbours with an `opposed` pair, whose records in the given rows pull against the canary x.
+
+    Without the canary they move a value that is clipped as far one way as it is moved the other way with the canary.
+    They have all other targets, which cancel but for the canary's own, and are so short that a model which is wrong
+    about the canary is undecided about them: together they pull as hard as half of a canary that is undecided.
+    """
+    weak, y = x * x.dtype.type(0.5 / len(rows)), np.resize(targets, len(rows))
+    first, second, without = (
+        member._replace(data=_replaced_records(member.data, rows, weak, y))
+        for member in (neighbours.first, neighbours.second, neighbours.without)
+    )
+    opposed = replace(neighbours, first=first, second=second, without=without)
+    return replace(neighbours, opposed=opposed)
 
 
 def _replaced_records(data: Dataset, rows: Any, x: Array, y: Any) -> Dataset:
