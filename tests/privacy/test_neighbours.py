@@ -16,7 +16,7 @@ from admmbench.audit.levels import compare_shifts
 from admmbench.audit.runs import Run, RunData
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.privacy import epsilon_total
-from admmbench.spec.guarantees import ledger
+from admmbench.spec.accounting import ledger
 from admmbench.spec.run import RunSpec
 
 FEW, MANY = 2, 29

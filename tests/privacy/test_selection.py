@@ -11,7 +11,7 @@ from admmbench import load_dataset, simulate
 from admmbench.engine.rounds import bind
 from admmbench.privacy import ORDERS, Approximate, Gaussian, Laplace, Pure
 from admmbench.privacy.selection import SHAPES, epsilon_in_scope, selected
-from admmbench.spec import guarantees
+from admmbench.spec import accounting, guarantees
 from admmbench.spec.run import RunSpec
 from tests.privacy.ledgers import ledger_of
 
@@ -98,8 +98,8 @@ def test_a_total_may_cover_the_search_for_settings(covers, single):
     given = {"dataset": "digits", "algorithm": "objp", "agents": 5, "sensitivity": "global"}
     spec = RunSpec(**given, privacy=privacy, rounds=3, seeds=1)
     problem = bind(spec, load_dataset("digits"))
-    ledger = guarantees.ledger(spec, problem, guarantees.budget(spec, problem))
-    assert 1.98 <= guarantees.total_in_scope(spec, ledger, 1e-5) <= 2
+    ledger = accounting.ledger(spec, problem, accounting.budget(spec, problem))
+    assert 1.98 <= accounting.total_in_scope(spec, ledger, 1e-5) <= 2
     assert single[0] <= ledger.epsilon(1e-5) <= single[1]
     covered = {"covered_search": {"covers": covers, "trials": 24}}
     assert guarantees.caveats(spec) == (covered if covers != "run" else {})

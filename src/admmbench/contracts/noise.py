@@ -21,7 +21,8 @@ from admmbench.engine.context import Context
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
 from admmbench.results.statistics import after_start
-from admmbench.spec.guarantees import guarantee_with_noise, ledger
+from admmbench.spec.accounting import ledger
+from admmbench.spec.guarantees import guarantee_with_noise
 
 # Few rounds and runs, which are enough to find messages without noise and samples that are not as declared; lower
 # bounds from so few runs show little.

@@ -14,7 +14,7 @@ from admmbench.datasets import Dataset, load_dataset
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
 from admmbench.privacy.curves import Curve, curve
 from admmbench.privacy.selection import SHAPES, CompositionScope, epsilon_in_scope, selected
-from admmbench.spec import guarantees
+from admmbench.spec import accounting
 from admmbench.spec.run import RunSpec
 from admmbench.validation import Count, Number, Strict, checked, unknown
 
@@ -134,8 +134,8 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
     accounts = []
     for part in spec.parts:
         problem = bind(part, dataset)
-        budget = guarantees.budget(part, problem)
-        ledger = guarantees.ledger(part, problem, budget)
+        budget = accounting.budget(part, problem)
+        ledger = accounting.ledger(part, problem, budget)
         accounts.append(Account(f"epsilon {budget.epsilon:.4g}", ledger, part.delta))
     return max(accounts, key=lambda each: each.total) if len(accounts) > 1 else accounts[0]
 

@@ -26,7 +26,7 @@ from admmbench.engine.variables import measured
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows
-from admmbench.spec import guarantees
+from admmbench.spec import accounting, guarantees
 from admmbench.spec.run import RunSpec
 
 # Of a total, which is a sum over rounds.
@@ -152,7 +152,7 @@ def assemble(
     # An absent agent counts, so that neighbours have the same blocks.
     whole = problem if absent is None else bind(spec, dataset, None, context.partition)
     size = size or block_size(whole)
-    budget = guarantees.budget(spec, problem)
+    budget = accounting.budget(spec, problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))
@@ -333,7 +333,7 @@ def _check_total(t: int, spec: RunSpec, federation: AnyFederation) -> None:
     if asked is None:
         return
     found = max(
-        (guarantees.total_in_scope(spec, each, spec.delta) for each in costs.values()), default=0.0
+        (accounting.total_in_scope(spec, each, spec.delta) for each in costs.values()), default=0.0
     )
     if not found <= asked * (1 + _ROUNDING):
         raise ValueError(

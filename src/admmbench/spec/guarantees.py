@@ -1,63 +1,14 @@
-"""Privacy of a run: the budget of a release, the ledger of all releases, and the guarantee of the total."""
+"""Guarantee of a run's total ε, and the caveats for readers of its results."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 from admmbench import datasets
 from admmbench.base.consensus import Consensus
 from admmbench.base.types import Guarantee
-from admmbench.privacy import Ledger, Privacy, calibrate
-from admmbench.privacy.selection import epsilon_in_scope
-from admmbench.problems.base import BoundProblem
-from admmbench.problems.rows import BoundRows
 from admmbench.spec.facts import RunFacts
-
-
-def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
-    """Return the budget of one release, solved for where a total is given.
-
-    Parameters
-    ----------
-    run
-        Settings of the run.
-    problem
-        The bound problem, for numbers of records and bounds on records.
-    """
-    summed = 0
-    if run.privacy.trust == "secure_sum":
-        assert isinstance(problem, BoundRows)
-        summed = problem.holders
-    neighbours = run.privacy.relation, run.privacy.unit, run.participation
-    settings = run.delta, run.sensitivity, *neighbours, summed, run.privacy.cohort or 0
-    total = run.privacy.total
-    if total is None:
-        return Privacy(run.epsilon, *settings)
-
-    def ledger_at(epsilon: float) -> Ledger:
-        return ledger(run, problem, Privacy(epsilon, *settings))
-
-    return Privacy(calibrate(ledger_at, total, run.delta, partial(total_in_scope, run)), *settings)
-
-
-def total_in_scope(run: RunFacts, ledger: Ledger, delta: float) -> float:
-    """Return the total ε of the stated composition scope: of the ledger, perhaps with a search of equal runs."""
-    return epsilon_in_scope(ledger, delta, run.privacy.covers, run.privacy.trials or 0)
-
-
-def ledger(run: RunFacts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
-    """Return the ledger of the agent with the largest privacy loss, without a look at any record."""
-    ledger, method, release = Ledger(), run.method, run.release
-    if release is None:
-        return ledger
-    rounds = range(1, run.rounds + method.extra_rounds + 1)
-    for t in rounds[:1] if method.steady else rounds:
-        times = len(rounds) if method.steady else 1
-        if cost := method.cost(t, problem, budget, release):
-            ledger.add(cost, times * method.updates)
-    return ledger
 
 
 def guarantee(run: RunFacts) -> Guarantee:
