@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench import cli, simulate
+from admmbench import algorithms, cli, list_algorithms, list_losses, simulate
 from admmbench.audit.findings import Audit
 from admmbench.base.outcomes import Outcome
 from admmbench.cli import JOBS, call, job, jobs, main
@@ -25,6 +25,7 @@ from admmbench.cli.results import run_summary
 from admmbench.files import read_checksummed
 from admmbench.files.installed import REFERENCE, find
 from admmbench.inference.contrasts import Decision
+from admmbench.problems import losses
 from admmbench.report import contents
 from admmbench.watch import study
 from tests.plugins import write_method
@@ -462,6 +463,33 @@ def test_what_new_writes_passes_its_checks_and_serves(kind, tmp_path, capsys):
     }[kind]
     trace = simulate(given["dataset"], given["method"], problem=given["problem"], rounds=2)
     assert np.isfinite(trace.train_loss).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "resolve", "names"),
+    [("method", algorithms.resolve, list_algorithms()), ("loss", losses.resolve, list_losses())],
+)
+def test_new_copies_any_method_or_loss(kind, resolve, names, tmp_path, capsys):
+    for name in names:
+        words = ["new", kind, f"my_{name}", "--like", name, "--output", str(tmp_path)]
+        assert main(words) == 0
+        copied, original = resolve(str(tmp_path / f"my_{name}.py")), resolve(name)
+        assert copied is not original
+        assert repr(copied()) == repr(original())
+    assert main(["new", kind, "mine", "--like", "nothing", "--output", str(tmp_path)]) == 1
+    assert "'nothing'" in capsys.readouterr().err
+    assert not (tmp_path / "mine.py").exists()
+
+
+def test_a_copied_method_computes_what_the_original_does(tmp_path, capsys):
+    assert main(["new", "method", "mine", "--like", "dpsgd", "--output", str(tmp_path)]) == 0
+    given = {"dataset": "digits", "epsilon": 1, "rounds": 2}
+    own, other = (
+        simulate(algorithm=name, **given) for name in (str(tmp_path / "mine.py"), "dpsgd")
+    )
+    np.testing.assert_array_equal(own.train_loss, other.train_loss)
+    assert main(["new", "dataset", "data", "--like", "digits", "--output", str(tmp_path)]) == 1
+    assert "methods and losses alone are copied" in capsys.readouterr().err
 
 
 def test_new_overwrites_nothing(tmp_path, capsys):

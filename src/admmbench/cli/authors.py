@@ -143,14 +143,16 @@ def _new(options: argparse.Namespace) -> None:
     """Write a method, a loss or a data set to start from.
 
       admmbench new method my_method
+      admmbench new method my_method --like pvp
 
     {method,loss,dataset}  what to write
     MODULE                 its name, such as my_method
     --output FOLDER        folder (default: this one)
+    --like NAME            method or loss to copy (default: a short example)
     """
     from admmbench import scaffold
 
-    path = scaffold.write(options.kind, options.module, options.output or Path())
+    path = scaffold.write(options.kind, options.module, options.output or Path(), options.like)
     print(f"{path} is a complete {options.kind}; change it, and check it:")
     print(f"  admmbench check {path}")
 

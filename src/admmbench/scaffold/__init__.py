@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from pathlib import Path
 
-from admmbench import files
+from admmbench import algorithms, files
 from admmbench.files.installed import PROFILES
+from admmbench.problems import losses
 
 _FOLDER = Path(__file__).parent
 _STUDY = _FOLDER / "study"
 
 
-def write(kind: str, name: str, folder: Path) -> Path:
+def write(kind: str, name: str, folder: Path, like: str | None = None) -> Path:
     """Write a module to start from.
 
     Parameters
@@ -23,6 +25,8 @@ def write(kind: str, name: str, folder: Path) -> Path:
         Name of the module, in lower case with underscores; its class is named after it.
     folder
         Folder of the module, which is made if necessary.
+    like
+        Method or loss of which the module is a copy; a short example if absent.
 
     Returns
     -------
@@ -31,7 +35,7 @@ def write(kind: str, name: str, folder: Path) -> Path:
     Raises
     ------
     ValueError
-        If the name is no name of a module.
+        If the name is no name of a module, or there is no such method or loss.
     FileExistsError
         If the file exists.
     """
@@ -40,9 +44,16 @@ def write(kind: str, name: str, folder: Path) -> Path:
     path = folder / f"{name}.py"
     if path.exists():
         raise FileExistsError(f"{path} is there already; nothing was written")
-    source = (_FOLDER / f"{kind}.py").read_text("utf-8")
-    cls = "".join(word.capitalize() for word in name.split("_"))
-    files.write(path, source.replace("Template", cls).replace('"template"', f'"{name}"'))
+    if like:
+        if kind == "dataset":
+            raise ValueError("--like: methods and losses alone are copied; leave it out")
+        find = algorithms.find_module if kind == "method" else losses.find_module
+        source = inspect.getsource(find(like))
+    else:
+        source = (_FOLDER / f"{kind}.py").read_text("utf-8")
+        cls = "".join(word.capitalize() for word in name.split("_"))
+        source = source.replace("Template", cls).replace('"template"', f'"{name}"')
+    files.write(path, source)
     return path
 
 

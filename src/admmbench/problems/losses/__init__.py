@@ -15,7 +15,7 @@ _LOSSES = plugins.Registry(
     group="admmbench.losses",
     base=Loss,  # type: ignore[type-abstract]
 )
-resolve = _LOSSES.resolve
+find_module, resolve = _LOSSES.find_module, _LOSSES.resolve
 
 
 def list_losses() -> list[str]:
