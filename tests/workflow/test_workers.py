@@ -6,7 +6,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.workflow.project import wait_for
+
+MODULE = """
+configfile: "config/config.yaml"
+
+module suite:
+    snakefile: "workflow/Snakefile"
+    config: config
+
+use rule * from suite
+"""
 
 
 def call(project, folder, cores, **changes):
@@ -27,7 +39,11 @@ def processes(folder):
     ).stdout.split()
 
 
-def test_runs_share_a_worker_that_ends_with_the_study(project):
+@pytest.mark.parametrize("snakefile", [None, MODULE], ids=["clone", "module"])
+def test_runs_share_a_worker_that_ends_with_the_study(project, snakefile):
+    if snakefile:
+        (project.folder / "Snakefile").unlink()
+        (project.folder / "Snakefile").write_text(snakefile)
     with tempfile.TemporaryDirectory(prefix="w-") as name:
         folder, seen = Path(name), set()
         process = call(project, folder, 1, seed_blocks=[1, 1, 1, 1])

@@ -40,18 +40,21 @@ _PROGRAM = "admmbench.cli.jobs.work"
 _IDLE_NAME, _TAKEN_NAME = "{}.idle", "{}.taken"
 
 
-def let_jobs_share_workers() -> None:
-    """Let the jobs of this process share workers until it ends; a user who has set `VARIABLE` to nothing has none."""
+def folder_of_workers() -> str:
+    """Return a new folder for the workers of this process's jobs, gone when it ends.
+
+    Nothing (an empty string) if there is no room for one, so that jobs have processes of their own.
+    """
     import atexit
     import shutil
     import tempfile
 
-    if VARIABLE not in os.environ:
-        # Without a place for a folder, jobs have processes of their own.
-        with contextlib.suppress(OSError):
-            folder = tempfile.mkdtemp(prefix="admmbench-")
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            os.environ[VARIABLE] = folder
+    try:
+        folder = tempfile.mkdtemp(prefix="admmbench-")
+    except OSError:
+        return ""
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def call(words: Sequence[str]) -> int | None:
