@@ -10,7 +10,9 @@ from admmbench.base.kernel import (
     Compiled,
     in_plain_arrays,
     make_finish,
+    make_finish_tile,
     make_solve,
+    make_solve_tile,
     make_update,
     source,
 )
@@ -66,8 +68,8 @@ class Uncompiled(Compiled):
         solve = make_solve(fused.step, PENALTIES[fused.penalty].gradient, fused.at == "global")
         number = np.dtype(dtype).type
         return make_update(
-            solve,
-            make_finish(solve, number, **fused.flags(make_finish)),
+            make_solve_tile(solve),
+            make_finish_tile(make_finish(solve, number, **fused.flags(make_finish))),
             lambda numbers, p, s: tuple(each[p, s] for each in numbers),
             take_tile,
             samplers.perturb,

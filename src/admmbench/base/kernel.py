@@ -69,8 +69,11 @@ def numbers_of(numbers, p, s):
 
 solve = equation(make_solve(step, penalty_gradient, {at_global}))
 finish = function(make_finish(solve, number, {finish}))
+# Compiled apart: inside of the update, the compiler does not make vector instructions of these loops.
+solve_tile = function(make_solve_tile(solve))
+finish_tile = function(make_finish_tile(finish))
 update = njit(nogil=True, error_model="numpy")(
-    make_update(solve, finish, numbers_of, take_tile, perturb, {update})
+    make_update(solve_tile, finish_tile, numbers_of, take_tile, perturb, {update})
 )
 '''
 
@@ -160,9 +163,29 @@ def make_finish(
     return finish
 
 
+def make_solve_tile(solve: Step) -> Callable[..., None]:
+    """Make a loop that puts the solutions of a tile's subproblems in place of the gradients."""
+
+    def solve_tile(tile: Array, of: Iterates, weights: Weights, numbers: tuple[Any, ...]) -> None:
+        for j in range(len(tile)):
+            tile[j] = solve(tile[j], of.z[j], of.w[j], of.dual[j], weights, numbers)
+
+    return solve_tile
+
+
+def make_finish_tile(finish: Callable[..., None]) -> Callable[..., None]:
+    """Make a loop over the entries of a tile from what `make_finish` makes."""
+
+    def finish_tile(tile: Array, of: Iterates, weights: Weights, numbers: tuple[Any, ...]) -> None:
+        for j in range(len(tile)):
+            finish(tile[j], of, j, weights, numbers)
+
+    return finish_tile
+
+
 def make_update(
-    solve: Step,
-    finish: Callable[..., None],
+    solve_tile: Callable[..., None],
+    finish_tile: Callable[..., None],
     numbers_of: Callable[[Any, int, int], Any],
     take: Callable[..., None],
     perturb: Callable[..., float],
@@ -175,12 +198,10 @@ def make_update(
 
     Parameters
     ----------
-    solve
-        What `make_solve` makes.
-    finish
-        What `make_finish` makes. It takes besides ``number``, the type of the models' entries; ``last``, whether it is
-        the last of a round's local updates; and ``solved``, whether what is taken is the solution of the subproblem
-        already.
+    solve_tile, finish_tile
+        What `make_solve_tile` and `make_finish_tile` make. `make_finish` takes besides ``number``, the type of the
+        models' entries; ``last``, whether it is the last of a round's local updates; and ``solved``, whether what is
+        taken is the solution of the subproblem already.
     numbers_of
         Picks the further arguments of the step, a tuple, for an agent and a seed.
     take
@@ -224,18 +245,15 @@ def make_update(
                     if agents_begin and first:
                         for j in range(len(tile)):
                             dual[j] = dual_ascent(dual[j], weights.rho_dual, w[j], sent[j])
+                    of = Iterates(z, w, dual, sent, partial)
                     take(gradient[p, s], position[p], start, tile)
                     if noise_on_solution:
-                        for j in range(len(tile)):
-                            tile[j] = solve(tile[j], z[j], w[j], dual[j], weights, step_arguments)
+                        solve_tile(tile, of, weights, step_arguments)
                     if noise_on_gradient or noise_on_solution:
                         added = perturb(tile, draw, p, s, start // most, room)
                         if draw.measure:
                             draw.magnitude[p, s] += added
-                    for j in range(len(tile)):
-                        finish(
-                            tile[j], Iterates(z, w, dual, sent, partial), j, weights, step_arguments
-                        )
+                    finish_tile(tile, of, weights, step_arguments)
 
     return update
 
@@ -267,7 +285,7 @@ def source(
         f"@equation\n{compiled.equation_source(equation, name)}"
         for name, equation in equations.items()
     ]
-    functions = make_solve, make_finish, make
+    functions = make_solve, make_finish, make_solve_tile, make_finish_tile, make
 
     def flags(of: Callable[..., Any]) -> str:
         return ", ".join(f"{name}={value}" for name, value in fused.flags(of).items())
@@ -376,8 +394,8 @@ def in_plain_arrays(update: LocalUpdate, known: Callable[[], Array]) -> None:
     solve = make_solve(step, penalty_gradient, fused.at == "global")
     finish = make_finish(solve, z.dtype.type, **fused.flags(make_finish))
     make_update(
-        solve,
-        finish,
+        make_solve_tile(solve),
+        make_finish_tile(finish),
         lambda numbers, p, s: numbers,
         take,
         perturb,
