@@ -16,7 +16,7 @@ from admmbench import __version__
 from admmbench.cli import authors, results, runs, studies
 from admmbench.cli.options import Command, Parser
 from admmbench.files import check_output
-from admmbench.jobs import interrupts, limits
+from admmbench.jobs import interrupts, library, limits
 from admmbench.validation import unknown
 
 # Errors whose message alone does not explain them.
@@ -73,6 +73,7 @@ def call(command: Command, words: Sequence[str], prog: str = "admmbench ") -> in
     _escape_missing_characters()
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
+    library.import_parts_alone()
     with interrupts.raised() as signals:
         try:
             for path in filter(None, map(vars(options).get, ("output", "checkpoint"))):

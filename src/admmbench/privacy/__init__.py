@@ -2,7 +2,6 @@
 
 import warnings
 
-from admmbench.privacy import library as library
 from admmbench.privacy.composition import ACCOUNTANTS as ACCOUNTANTS
 from admmbench.privacy.composition import COMPOSED as COMPOSED
 from admmbench.privacy.composition import Accountant as Accountant
