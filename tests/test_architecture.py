@@ -194,7 +194,7 @@ def test_a_method_knows_no_other_and_nothing_of_files_threads_seeds_or_labels(na
 def test_snakemake_is_used_by_its_public_interface():
     """A release of it may change anything else."""
     private = re.compile(
-        r"needrun_jobs|Default\w+Handler|\b(workflow|rules?|dag|job|logger|snakemake)(\.\w+)*\._"
+        r"Default\w+Handler|\b(workflow|rules?|dag|job|logger|snakemake)(\.\w+)*\._"
     )
     files = [ROOT.parents[1] / "Snakefile", ROOT / "scaffold/study/Snakefile"]
     files += [*(ROOT / "watch").glob("*.py"), *(ROOT / "share/workflow").rglob("*.smk")]
