@@ -172,6 +172,17 @@ def test_a_loss_is_one_file(tmp_path):
     assert problem.describe()["loss"] == str(path)
 
 
+def faults_of(path):
+    """Names of checks that a loss in a file fails, and what they say."""
+    faults = []
+    for check in loss_checks(str(path)):
+        try:
+            check.run()
+        except AssertionError as error:
+            faults.append((check.name, str(error)))
+    return faults
+
+
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -192,12 +203,7 @@ def test_checks_find_a_wrong_loss(tmp_path, right, wrong):
     path = tmp_path / "wrong.py"
     assert right in PLUGIN
     path.write_text(PLUGIN.replace(right, wrong))
-    faults = []
-    for check in loss_checks(str(path)):
-        try:
-            check.run()
-        except AssertionError as error:
-            faults.append((check.name, str(error)))
+    faults = faults_of(path)
     assert faults
     assert all(words for _, words in faults)
 
@@ -240,17 +246,10 @@ def test_a_parameter_in_the_unit_of_targets_that_does_not_follow_their_scale_is_
 ):
     path = tmp_path / "right.py"
     path.write_text(PSEUDO_HUBER.format("replace(self, threshold=self.threshold / scale)"))
-    for check in loss_checks(str(path)):
-        check.run()
+    assert not faults_of(path)
     path = tmp_path / "wrong.py"
     path.write_text(PSEUDO_HUBER.format(wrong))
-    faults = []
-    for check in loss_checks(str(path)):
-        try:
-            check.run()
-        except AssertionError as error:
-            faults.append((check.name, str(error)))
-    ((name, sentence),) = faults
+    ((name, sentence),) = faults_of(path)
     assert name == "parameters follow the unit of targets"
     assert sentence.startswith("threshold: in the unit of the targets")
     assert sentence.endswith("return replace(self, threshold=self.threshold / scale)")
