@@ -232,14 +232,14 @@ def make_update(
         if draw.measure:
             draw.magnitude[:] = 0
         for s in range(seeds):
-            for start in range(0, size, most):
-                stop = min(start + most, size)
-                tile, part = tiles[: stop - start], slice(start, stop)
-                # Each array is cut to the tile: the compiler makes vector instructions of plain indices. What all
-                # agents share stays in the cache meanwhile.
-                w, partial = models.w[s, part], models.partial[s, part]
-                for p in range(agents):
-                    step_arguments = numbers_of(numbers, p, s)
+            for p in range(agents):
+                step_arguments = numbers_of(numbers, p, s)
+                for start in range(0, size, most):
+                    stop = min(start + most, size)
+                    # Each array is cut to the tile: the compiler makes vector instructions of plain indices. Models are
+                    # read from the first entry to the last, which processors foresee.
+                    tile, part = tiles[: stop - start], slice(start, stop)
+                    w, partial = models.w[s, part], models.partial[s, part]
                     z, dual = models.z[p, s, part], models.dual[p, s, part]
                     sent = models.sent[p, s, part]
                     if agents_begin and first:

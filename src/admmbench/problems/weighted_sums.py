@@ -1,8 +1,9 @@
 """Sums of some rows of a matrix, each times a number.
 
 The rows lie anywhere, so that the sums wait for loads and stores more than for arithmetic. So they go through few
-columns at a time: a tile of them is copied to memory near a core, and its sums stay in the processor's registers. The
-compiler does not find this by itself: the sum of a tile is written as vector instructions.
+columns at a time: a tile of them is copied to memory near a core, and its sums stay in the processor's registers. Where
+columns become rows, squares of the matrix are turned in registers. The compiler finds neither by itself: both are
+written as vector instructions.
 
 Loops copy numbers one by one: for an array, numba compiles its message on wrong shapes as well, which takes seconds.
 """
@@ -26,12 +27,14 @@ from admmbench.compiled import njit
 
 Array = NDArray[Any]
 
-# Columns of a tile, and of one of matrices that have no more.
-_WIDE, _NARROW = 32, 16
+# Bytes of a row of a tile, and of one of matrices that have no more.
+_WIDE, _NARROW = 128, 64
 # Rows of a sum that are added in one step, to several numbers that are added at the end: each addition waits for the
 # one before, others go on meanwhile.
 STEP = 4
 _LINE_BYTES = 64
+# Rows and columns of a square that is turned in registers, in bytes of a row.
+_SQUARE = 64
 # Compiled functions call the result of this decorator without the first argument.
 _vector_instructions: Callable[[Any], Any] = intrinsic(prefer_literal=True)
 
@@ -62,8 +65,9 @@ def sum_rows(weights: Weights, matrix: Array, sums: Array, add: bool) -> None:
 
 
 def _tile(n: int, M: int, dtype: np.dtype[Any]) -> Array:
-    """Return room for n rows of some of M columns, in whole cache lines."""
-    shape = n, _WIDE if M > _NARROW else _NARROW
+    """Return room for n rows of some of M columns, and a last row that no sum needs, in whole cache lines."""
+    narrow = _NARROW // dtype.itemsize
+    shape = n + 1, _WIDE // dtype.itemsize if narrow < M else narrow
     room = np.empty(math.prod(shape) + _LINE_BYTES // dtype.itemsize, dtype)
     before = -room.__array_interface__["data"][0] % _LINE_BYTES // dtype.itemsize
     return room[before : before + math.prod(shape)].reshape(shape)
@@ -81,15 +85,27 @@ def _sum_columns(
     sums: Array,
 ) -> None:
     """Do what `sum_columns` does, tile by tile: the columns of a tile are turned into rows."""
-    (n, M), width = sums.shape, tile.shape[1]
+    (n, M), J, width = sums.shape, matrix.shape[1], tile.shape[1]
     rest = np.empty((n, width), sums.dtype)
+    # Row of the tile that a column of the matrix becomes: the last one, if no sum needs the column.
+    unused = len(columns)
+    rows = np.full(J, unused, np.intp)
+    for j in range(len(columns)):
+        rows[columns[j]] = j
+    side = _SQUARE // matrix.itemsize
+    end = J - J % side
+    squares = [c for c in range(0, end, side) if rows[c : c + side].min() < unused]
     for first in range(0, M, width):
         needed = min(width, M - first)
+        whole = needed - needed % side
         tile[:, needed:] = 0
+        for m in range(0, whole, side):
+            for start in squares:
+                _turn(matrix, first + m, start, tile, rows, start, m, False)
         for m in range(needed):
             row = matrix[first + m]
-            for j in range(len(columns)):
-                tile[j, m] = row[columns[j]]
+            for j in range(end if m < whole else 0, J):
+                tile[rows[j], m] = row[j]
         if needed == width:
             _sum_tile(values, levels, places, starts, tile, sums, first, needed)
         else:
@@ -113,22 +129,27 @@ def _sum_rows(
     """Do what `sum_rows` does, tile by tile: the sums of a tile are turned into columns."""
     (M, n), width = sums.shape, tile.shape[1]
     turned = np.empty((n, width), sums.dtype)
+    side = _SQUARE // sums.itemsize
+    rows = np.arange(M)
     for first in range(0, M, width):
         needed = min(width, M - first)
         tile[:, needed:] = 0
-        for i in range(len(tile)):
+        for i in range(len(matrix)):
             row, target = matrix[i, first : first + needed], tile[i]
             for m in range(needed):
                 target[m] = row[m]
         _sum_tile(values, levels, places, starts, tile, turned, 0, needed)
-        for m in range(needed):
-            line = sums[first + m]
-            if add:
-                for j in range(n):
-                    line[j] += turned[j, m]
-            else:
-                for j in range(n):
-                    line[j] = turned[j, m]
+        for m in range(0, needed, side):
+            whole = n - n % side if m + side <= needed else 0
+            for j in range(0, whole, side):
+                if add:
+                    _turn(turned, j, m, sums, rows, first + m, j, True)
+                else:
+                    _turn(turned, j, m, sums, rows, first + m, j, False)
+            for i in range(m, min(m + side, needed)):
+                line = sums[first + i]
+                for j in range(whole, n):
+                    line[j] = turned[j, i] + (line[j] if add else 0)
 
 
 @numba.njit(nogil=True)
@@ -144,12 +165,84 @@ def _sum_tile(
 ) -> None:
     """Set a tile's width of ``sums``, from a column on, to sums of rows of the tile; so many columns are needed."""
     for i in range(len(starts) - 1):
-        if needed > _NARROW:
+        if needed * tile.itemsize > _NARROW:
             _add_up(values, levels, places, starts[i], starts[i + 1], tile, sums, i, column, _WIDE)
         else:
             _add_up(
                 values, levels, places, starts[i], starts[i + 1], tile, sums, i, column, _NARROW
             )
+
+
+@_vector_instructions
+def _turn(
+    typing: Any,
+    source: Any,
+    row: Any,
+    column: Any,
+    target: Any,
+    rows: Any,
+    first: Any,
+    start: Any,
+    add: Any,
+) -> Any:
+    """Set parts of rows of the target to the columns of a square of the source, or add the columns to them.
+
+    The square has `_SQUARE` bytes in a row, and begins at ``row`` and ``column`` of the source. Its first column goes
+    to row ``rows[first]`` of the target, from column ``start`` on; the next one goes to row ``rows[first + 1]``.
+    """
+    signature = types.void(source, row, column, target, rows, first, start, add)
+    side = 8 * _SQUARE // source.dtype.bitwidth
+
+    def code(context: Any, builder: ir.IRBuilder, _: Any, arguments: Any) -> Any:
+        intp = context.get_value_type(types.intp)
+
+        def pointer(argument: int, *index: Any) -> Any:
+            kind = signature.args[argument]
+            array = context.make_array(kind)(context, builder, arguments[argument])
+            return cgutils.get_item_pointer(context, builder, kind, array, index)  # type: ignore[no-untyped-call]
+
+        def vector_at(argument: int, kind: Any, *index: Any) -> tuple[Any, dict[str, int]]:
+            number = context.get_value_type(kind)
+            where = builder.bitcast(
+                pointer(argument, *index), ir.VectorType(number, side).as_pointer()
+            )
+            return where, {"align": kind.bitwidth // 8}
+
+        def shuffle(a: Any, b: Any, index: list[int]) -> Any:
+            return builder.shuffle_vector(
+                a, b, ir.Constant(ir.VectorType(ir.IntType(32), side), index)
+            )
+
+        lines = []
+        for x in range(side):
+            where, aligned = vector_at(
+                0, source.dtype, builder.add(arguments[1], intp(x)), arguments[2]
+            )
+            lines.append(builder.load(where, **aligned))
+        half = 1
+        while half < side:
+            # Squares of this size above and below the diagonal change places.
+            for x in range(side):
+                if not x & half:
+                    a, b = lines[x], lines[x + half]
+                    lines[x] = shuffle(
+                        a, b, [side + y - half if y & half else y for y in range(side)]
+                    )
+                    lines[x + half] = shuffle(
+                        a, b, [side + y if y & half else y + half for y in range(side)]
+                    )
+            half *= 2
+        for y, line in enumerate(lines):
+            place = builder.load(pointer(4, builder.add(arguments[5], intp(y))))
+            where, aligned = vector_at(3, target.dtype, place, arguments[6])
+            if target.dtype != source.dtype:
+                line = builder.fpext(line, where.type.pointee)
+            if add.literal_value:
+                line = builder.fadd(line, builder.load(where, **aligned))
+            builder.store(line, where, **aligned)
+        return context.get_dummy_value()
+
+    return signature, code
 
 
 @_vector_instructions
@@ -164,11 +257,14 @@ def _add_up(
     sums: Any,
     row: Any,
     column: Any,
-    width: Any,
+    size: Any,
 ) -> Any:
-    """Set a part of a row of ``sums`` to the sum of values, from ``start`` to ``stop``, times rows of a tile."""
-    signature = types.void(values, levels, places, start, stop, rows, sums, row, column, width)
-    columns = width.literal_value
+    """Set a part of a row of ``sums``, so many bytes, to the sum of values times rows of a tile.
+
+    The values are those from ``start`` to ``stop``.
+    """
+    signature = types.void(values, levels, places, start, stop, rows, sums, row, column, size)
+    columns = 8 * size.literal_value // rows.dtype.bitwidth
     aligned = {"align": rows.dtype.bitwidth // 8}
 
     def code(context: Any, builder: ir.IRBuilder, _: Any, arguments: Any) -> Any:
