@@ -37,7 +37,7 @@ def drawn(setting):
     found = differences.differences(setting)
     labels = setting["algorithm"].values
     looks = look.of_lines(map(str, labels))
-    figure = differences.draw(setting, found, looks)
+    figure = differences.draw(found, looks)
     FigureCanvasAgg(figure).draw()
     return figure, found, looks
 

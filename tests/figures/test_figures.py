@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -22,8 +23,7 @@ from PIL import Image
 
 from admmbench.base.outcomes import Outcome
 from admmbench.figures import Figure, look, style, wording
-from admmbench.figures.drawing import draw, save, svg
-from admmbench.figures.kinds import tradeoff
+from admmbench.figures.drawing import WIDTHS, draw, save, svg
 from admmbench.files import is_whole
 from admmbench.inference.intervals import lowest
 from admmbench.jobs import fingerprint
@@ -243,16 +243,12 @@ def test_small_changes_far_from_zero_have_whole_labels(figure):
     assert panel.yaxis.get_offset_text().get_text() == ""
 
 
-def test_the_part_of_the_data_is_in_the_figure(figure):
-    ds = build(ERRORS, dataset_note="114 of 195 writers (21 of 36 training shards)")
-    for kind in ("curves", "tradeoff"):
-        assert "114 of 195 writers" in texts(draw(ds, figure(kind=kind)))
-
-
 def test_one_seed_has_no_band(figure):
-    drawing = draw(build(ERRORS, seeds=1), figure())
+    ds = build(ERRORS, seeds=1)
+    drawing = draw(ds, figure())
     assert not panels(drawing)[0].collections
     assert "One seed" in texts(drawing)
+    assert "Lowest of 1 seeds" in texts(draw(ds, figure(kind="tradeoff", statistic="best")))
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -332,11 +328,6 @@ def test_many_panels_stay_wide_enough(figure):
     assert drawing.get_figwidth() <= 7.16
 
 
-def test_the_best_of_one_seed(figure):
-    drawing = draw(build(ERRORS, seeds=1), figure(kind="tradeoff", statistic="best"))
-    assert "Lowest of 1 seeds" in texts(drawing)
-
-
 def test_against_a_parameter_methods_without_it_are_dashed_lines(figure):
     errors = {"one": {INF: 0.1}, "two": {INF: 0.2}, "baseline": {INF: 0.3}}
     params = {"one": {"noise": 1.0}, "two": {"noise": 3.0}}
@@ -349,14 +340,22 @@ def test_against_a_parameter_methods_without_it_are_dashed_lines(figure):
     np.testing.assert_allclose(other.get_xdata(), [1.0, 3.0])
 
 
-def test_lines_against_an_axis_are_of_methods_that_are_alike_but_for_it(figure):
-    """Whatever their labels are; the labels' common words name the lines."""
-    labels = ["SGD (500)", "SGD with 250", "Sharing 500", "Sharing 250"]
-    methods = {"SGD": "vertical_sgd", "Sharing": "admm_sharing"}
-    ds = build({label: {INF: 0.1} for label in labels}, methods=methods)
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["SGD (500)", "SGD with 250", "Sharing 500", "Sharing 250"], ["SGD", "Sharing"]),
+        (["n = 1", "n = 5", "cProx, n = 1", "cProx, n = 5"], ["n", "cProx, n"]),
+        (["n = 1, ρ = 1", "n = 5, ρ = 1", "n = 1", "n = 5"], ["n = 1, ρ = 1 …", "n = 1 …"]),
+        (["a 1", "b 2", "c 1", "d 2"], ["a 1 …", "c 1 …"]),
+    ],
+)
+def test_lines_against_an_axis_are_of_methods_that_are_alike_but_for_it(figure, labels, names):
+    """Whatever their labels are; the labels' common words name the lines, if these differ."""
+    params = {label: {"kind": number // 2} for number, label in enumerate(labels)}
+    ds = build({label: {INF: 0.1} for label in labels}, params=params)
     ds = ds.assign_coords(features=("algorithm", [500, 250, 500, 250]))
     drawing = draw(ds, figure(kind="tradeoff", against="features"))
-    assert legend(drawing) == ["SGD", "Sharing"]
+    assert legend(drawing) == names
     for line in lines(panels(drawing)[0]).values():
         np.testing.assert_array_equal(line.get_xdata(), [250, 500])
 
@@ -417,19 +416,6 @@ def test_labels_are_as_they_were_written(kind, figure):
 
 
 @pytest.mark.parametrize(
-    ("groups", "names"),
-    [
-        ([["n = 1", "n = 5"], ["cProx, n = 1", "cProx, n = 5"]], ["n", "cProx, n"]),
-        ([["n = 1, ρ = 1", "n = 5, ρ = 1"], ["n = 1", "n = 5"]], ["n = 1, ρ = 1 …", "n = 1 …"]),
-        ([["ADMM, 5", "ADMM, 10"], ["SGD 5"]], ["ADMM", "SGD 5"]),
-        ([["a 1", "b 2"], ["c 1", "d 2"]], ["a 1 …", "c 1 …"]),
-    ],
-)
-def test_groups_are_named_by_the_words_that_their_labels_begin_with(groups, names):
-    assert tradeoff.group_names(groups) == names
-
-
-@pytest.mark.parametrize(
     ("given", "budgets", "width", "columns"),
     [
         ({}, 1, 3.5, 1),
@@ -466,21 +452,16 @@ def test_the_legend_of_a_file_lies_within_it(figure):
     labels = [
         "OutP",
         "OutP (code)",
-        "ObjP, Laplace",
-        "ObjP, Gaussian",
-        "ObjPM, Laplace",
-        "ObjPM, Gaussian",
-    ]
-    labels += [
-        "ObjT, Laplace",
-        "ObjT, Gaussian",
         "PVP",
         "DP-GD",
         "DP-SGD",
         "DP-FedAvg",
         "DP-SCAFFOLD",
+        "Private ADMM",
+        "AMP",
     ]
-    labels += ["Private ADMM", "AMP", "Centralized"]
+    noises = itertools.product(("ObjP", "ObjPM", "ObjT"), ("Laplace", "Gaussian"))
+    labels += ["Centralized", *map(", ".join, noises)]
     errors = {label: {1: 0.1, 2: 0.1} for label in labels}
     text = svg(build(errors), figure(kind="tradeoff", width="page"))
     width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1])
@@ -527,7 +508,7 @@ def test_a_png_is_read_by_others_in_spite_of_its_checksum(files):
     with Image.open(files["curves.png"]) as image:
         image.verify()
     with Image.open(files["curves.png"]) as image:
-        assert image.width == pytest.approx(300 * style.WIDTHS["page"], abs=1)
+        assert image.width == pytest.approx(300 * WIDTHS["page"], abs=1)
         assert image.info["dpi"] == pytest.approx((300, 300), abs=0.1)
 
 

@@ -37,6 +37,9 @@ _INK, _SOFT, _BAND = "#1d2125", "#59626b", "#dcefe2"
 class Differences(NamedTuple):
     """Differences from one method in one setting."""
 
+    title: str
+    epsilon: float
+    """Budget of the setting."""
     base: str
     """All labels of the method with which others are compared."""
     unit: str
@@ -87,18 +90,21 @@ def differences(setting: xr.Dataset) -> Differences | None:
     rows.insert(0, "line", [" = ".join(same[label]) for label in rows.index])
     rows = rows.iloc[means[rows.index].argsort(kind="stable")].reset_index(names="label")
     unit = "points" if setting["fraction"] else str(setting["units"].item()).removeprefix("1")
-    return Differences(" = ".join(same[base]), unit, float(setting["margin"]) * factor, rows)
+    epsilon, shown_base = float(setting["epsilon"]), " = ".join(same[base])
+    where = f"{proper(str(setting['dataset'].item()))} at total {budget(epsilon)}"
+    title = f"{setting['long_name'].item()} on {where}: differences from {shown_base}"
+    return Differences(title, epsilon, shown_base, unit, float(setting["margin"]) * factor, rows)
 
 
-def draw(setting: xr.Dataset, shown: Differences, looks: Mapping[str, Look]) -> Drawing:
+def draw(shown: Differences, looks: Mapping[str, Look]) -> Drawing:
     """Draw a row for each method: the difference, its simultaneous interval, and the margin as a band.
 
     The axis is linear about 0 and logarithmic beyond, so that methods far behind leave room for the others.
 
     Parameters
     ----------
-    setting, shown
-        Setting, and its result of `differences`.
+    shown
+        Result of `differences`.
     looks
         Looks of the methods, by label.
     """
@@ -127,8 +133,7 @@ def draw(setting: xr.Dataset, shown: Differences, looks: Mapping[str, Look]) -> 
         panel.spines[["top", "right", "left"]].set_visible(False)
         x_label = f"Difference from {_short(shown.base)}{in_unit(shown.unit)}"
         drawing.text(0.5, 0.05 / height, x_label, ha="center", fontsize=7.5)
-        title_text = budget(float(setting["epsilon"]))
-        drawing.text(_EDGE / _WIDTH, 1 - 0.16 / height, title_text, weight="bold")
+        drawing.text(_EDGE / _WIDTH, 1 - 0.16 / height, budget(shown.epsilon), weight="bold")
     return drawing
 
 
@@ -152,12 +157,6 @@ def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
         markeredgewidth=1.0 if hollow else 0,
         clip_on=False,
     )
-
-
-def title(setting: xr.Dataset, shown: Differences) -> str:
-    """Return the title of the drawing of a setting."""
-    where = f"{proper(str(setting['dataset'].item()))} at total {budget(float(setting['epsilon']))}"
-    return f"{setting['long_name'].item()} on {where}: differences from {shown.base}"
 
 
 def _set_axis(panel: Axes, shown: Differences) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
 from admmbench import plugins
@@ -24,7 +25,6 @@ from admmbench.figures.style import (
     STYLE,
     Layout,
     finish,
-    grid,
     set_label,
     set_ticks,
 )
@@ -35,13 +35,21 @@ from admmbench.results import statistics
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from matplotlib.figure import Figure as Drawing
     from matplotlib.legend import Legend
 
     from admmbench.figures import Figure
+    from admmbench.figures.base import Width
     from admmbench.figures.look import Look
 
 
+WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.16}
+"""Widths of a figure, in inches: one column and two columns of a paper (IEEE, ACM)."""
+_SINGLE: dict[Width, float] = {"column": 2.3, "page": 3.0}
+"""Height of a panel that is alone, in inches."""
+_ROW = 1.9
+"""Height of one of several rows of panels, in inches."""
+_MOST_COLUMNS: dict[Width, int] = {"column": 2, "page": 3}
+"""Largest number of panels side by side."""
 _DPI = 300
 """Resolution of a PNG in dots per inch, as journals ask for."""
 
@@ -94,18 +102,30 @@ def _draw_with_table(
 def _panels(
     figure: Figure, shown: xr.Dataset, table: pd.DataFrame, styles: Mapping[str, Look]
 ) -> Drawing:
-    """Draw a table, panel by panel."""
+    """Draw a table, panel by panel; panels share their axes, and an array that they do not fill has hidden ones."""
     titles = [""]
     if "panel" in table:  # a panel without rows is among the categories
         column = table["panel"]
         titles = list(column.cat.categories if hasattr(column, "cat") else column.unique())
     x_label, y_label = figure.axes(shown)
-    drawing, panels = grid(figure, len(titles), x_label)
+    count, width = len(titles), figure.width or ("column" if len(titles) == 1 else "page")
+    # Four panels are a square rather than a row of three and one.
+    columns = 2 if count == 4 else max(1, min(count, _MOST_COLUMNS[width]))
+    rows = max(1, -(-count // columns))
+    height = _SINGLE[width] if rows * columns == 1 else _ROW * rows + 0.4
+    drawing = Drawing(figsize=(WIDTHS[width], height), layout=Layout())
+    panels = drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for panel in panels.flat[count:]:
+        panel.set_visible(False)
+    # The lowest panel of each column has the axis, also above a gap in the last row.
+    for panel in panels.flat[max(0, count - columns) : count]:
+        panel.tick_params(labelbottom=True)
+        panel.set_xlabel(x_label)
     for panel, title in zip(panels.flat, titles, strict=False):
         label = panel.get_xlabel()
-        rows = table[table["panel"] == title] if "panel" in table else table
-        if len(rows):
-            figure.plot(panel, rows, styles)
+        shown_rows = table[table["panel"] == title] if "panel" in table else table
+        if len(shown_rows):
+            figure.plot(panel, shown_rows, styles)
         finish(panel, figure)
         panel.set(title=title, xlabel=label)
     for panel in panels[:, 0]:

@@ -19,19 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from numpy.typing import NDArray
 
-    from admmbench.figures.base import Figure, Width
+    from admmbench.figures.base import Figure
     from admmbench.figures.look import Look
-
-WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.16}
-"""Widths of a figure, in inches: one column and two columns of a paper (IEEE, ACM)."""
-_SINGLE: dict[Width, float] = {"column": 2.3, "page": 3.0}
-"""Height of a panel that is alone, in inches."""
-_ROW = 1.9
-"""Height of one of several rows of panels, in inches."""
-_MOST_COLUMNS: dict[Width, int] = {"column": 2, "page": 3}
-"""Largest number of panels side by side."""
 
 STYLE = {
     **sns.axes_style("whitegrid"),
@@ -113,18 +103,15 @@ def draw_lines(
         spacing = (0.02 + 0.02 * (turn % 5), 1 / marks) if is_thinned else None
         line.set(**looks[name].line(), markevery=spacing, label=name)
         if rows["upper"].notna().any():
-            x, low, high = rows[["x", "lower", "upper"]].values[_spread(len(rows))].T
+            count = len(rows)
+            places = np.linspace(0, count - 1, min(count, MOST_EDGES)).round().astype(int)
+            x, low, high = rows[["x", "lower", "upper"]].values[np.unique(places)].T
             panel.fill_between(x, low, high, color=colors[name], alpha=0.2, linewidth=0)
     if seeds.any() and points:
         sns.scatterplot(table[seeds], **common, marker=".", s=18, linewidth=0, legend=False)
     elif seeds.any():
         thin_lines = {"units": "seed", "estimator": None, "linewidth": 0.5, "zorder": 1.5}
         sns.lineplot(table[seeds], **common, **thin_lines, legend=False)
-
-
-def _spread(count: int) -> NDArray[Any]:
-    """Return places of some of many points, at equal distances, with the first and the last: enough for a band."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_EDGES)).round().astype(int))
 
 
 class Layout(ConstrainedLayoutEngine):
@@ -138,40 +125,6 @@ class Layout(ConstrainedLayoutEngine):
             panel.set_position(np.round(panel.get_position(original=True).bounds, 6).tolist())
             # Setting a place removes the panel from the layout.
             panel.set_in_layout(laid_out)
-
-
-def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
-    """Make an empty drawing with panels that share their axes.
-
-    Parameters
-    ----------
-    figure
-        Figure to draw, which may state a width.
-    count
-        Number of panels.
-    label
-        Label of the horizontal axes of the lowest panels.
-
-    Returns
-    -------
-    tuple
-        The drawing, and its panels as an array of rows and columns. The array may have more panels than ``count``; the
-        last ones are then not visible.
-    """
-    width = figure.width or ("column" if count == 1 else "page")
-    # Four panels are a square rather than a row of three and one.
-    columns = 2 if count == 4 else max(1, min(count, _MOST_COLUMNS[width]))
-    rows = max(1, -(-count // columns))
-    height = _SINGLE[width] if rows * columns == 1 else _ROW * rows + 0.4
-    drawing = Drawing(figsize=(WIDTHS[width], height), layout=Layout())
-    panels = drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for panel in panels.flat[count:]:
-        panel.set_visible(False)
-    # The lowest panel of each column has the axis, also above a gap in the last row.
-    for panel in panels.flat[max(0, count - columns) : count]:
-        panel.tick_params(labelbottom=True)
-        panel.set_xlabel(label)
-    return drawing, panels
 
 
 def finish(panel: Axes, figure: Figure) -> None:
@@ -199,17 +152,15 @@ def set_rounds(panel: Axes) -> None:
 
 def set_ticks(axis: Axis, values: Sequence[float] = ()) -> None:
     """Give a logarithmic axis ticks at some values and nowhere else, or at a few round ones."""
-    values = values or few_ticks(*axis.get_view_interval())
+    if not values:
+        low, high = axis.get_view_interval()
+        # Powers of ten, and round numbers in between where powers are few.
+        locator = LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,), numticks=MOST_TICKS)
+        ticks = np.array(locator.tick_values(low, high))
+        inside = ticks[(ticks >= low) & (ticks <= high)]
+        values = inside[:: -(-len(inside) // MOST_TICKS)].tolist()
     axis.set_ticks(values, labels=[f"{value:g}".replace("e-0", "e-") for value in values])
     axis.set_minor_locator(NullLocator())
-
-
-def few_ticks(low: float, high: float) -> list[float]:
-    """Choose places on a logarithmic axis: powers of ten, and round numbers in between where powers are few."""
-    factors = (1, 2, 5) if high < 50 * low else (1,)
-    ticks = np.array(LogLocator(subs=factors, numticks=MOST_TICKS).tick_values(low, high))
-    inside = ticks[(ticks >= low) & (ticks <= high)]
-    return inside[:: -(-len(inside) // MOST_TICKS)].tolist()
 
 
 def set_label(panel: Axes, label: str) -> None:

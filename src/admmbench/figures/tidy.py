@@ -5,7 +5,7 @@ The configuration reads figures too, so packages that compute statistics are imp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -65,10 +65,11 @@ def points(values: xr.DataArray, *, log: bool = False) -> pd.DataFrame:
     return table.assign(lower=lower.values, upper=band["upper"].values)
 
 
-def combine(parts: Iterable[pd.DataFrame], panels: Sequence[str] = ("",)) -> pd.DataFrame:
-    """Combine the rows of all lines in one table; panels without rows are categories all the same."""
+def combine(panels: Mapping[str, Iterable[pd.DataFrame]]) -> pd.DataFrame:
+    """Combine the rows of all lines in one table, by panel; panels without rows are categories all the same."""
     import pandas as pd
 
+    parts = [part.assign(panel=panel) for panel, lines in panels.items() for part in lines]
     rows = pd.concat([pd.DataFrame({name: [] for name in COLUMNS}), *parts], ignore_index=True)
     return rows.assign(panel=pd.Categorical(rows["panel"], pd.Index(panels)))
 
@@ -98,6 +99,14 @@ def values_over_course(values: xr.DataArray, shown: xr.Dataset, course: Course) 
     place = place.dropna("round")
     last = place[np.append(np.diff(place) > 0, True)]
     return values.sel(round=last["round"]).assign_coords(round=last.values)
+
+
+def runs(shown: xr.Dataset, budgets: Sequence[float]) -> Iterator[tuple[str, float, xr.Dataset]]:
+    """Yield label, budget and results of each method at each budget at which it ran."""
+    for label in map(str, shown["algorithm"].values):
+        for budget in budgets:
+            if ran(shown, label, budget):
+                yield label, budget, shown.sel(algorithm=label, epsilon=budget)
 
 
 def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:

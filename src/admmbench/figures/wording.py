@@ -55,11 +55,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def percent(*values: float) -> str:
-    """Write percentages, with three digits each."""
-    return f"{' to '.join(short(value) for value in values)} %"
-
-
 def confidence(level: float) -> str:
     """Write the level of an interval, in percent."""
     return f"{100 * level:.4g} %"

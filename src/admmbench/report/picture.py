@@ -64,12 +64,9 @@ def draw_settings(
     """
     drawn = []
     for number in (comparison["experiment"] == experiment).values.nonzero()[0]:
-        setting = comparison.isel(setting=number)
-        if rows := differences.differences(setting):
-            title = differences.title(setting, rows)
-            figure = differences.draw(setting, rows, looks)
-            text = drawing.content(figure, "svg", title).decode()
-            drawn.append(inline(text, f"s{number}", title))
+        if shown := differences.differences(comparison.isel(setting=number)):
+            text = drawing.content(differences.draw(shown, looks), "svg", shown.title).decode()
+            drawn.append(inline(text, f"s{number}", shown.title))
     return drawn
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from admmbench.figures import wording
 from admmbench.figures.kinds.curves import Curves
-from admmbench.figures.tidy import COURSES, combine, points, ran, values_over_course
+from admmbench.figures.tidy import COURSES, combine, points, runs, values_over_course
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,20 +42,12 @@ class Agents(Curves):
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Make rows of means over seeds, of the agents' means with their lowest and highest values."""
-        budgets = self.budgets(shown)
-        means = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
-        panels = {
-            (str(label), budget): f"{label}, {wording.budget(budget)}" if budgets[1:] else label
-            for label in shown["algorithm"].values
-            for budget in budgets
-            if ran(shown, str(label), budget)
-        }
-        parts = [
-            self._rows(means.sel(algorithm=label, epsilon=budget), metric).assign(panel=panel)
-            for (label, budget), panel in panels.items()
-            for metric in self.metrics
-        ]
-        return combine(parts, list(panels.values()))
+        budgets, panels = self.budgets(shown), {}
+        for label, budget, run in runs(shown, budgets):
+            means = run.mean("seed", keep_attrs=True) if "seed" in run.dims else run
+            panel = f"{label}, {wording.budget(budget)}" if budgets[1:] else label
+            panels[panel] = [self._rows(means, metric) for metric in self.metrics]
+        return combine(panels)
 
     def _rows(self, method: xr.Dataset, metric: str) -> pd.DataFrame:
         """Return the rows of one metric of a method, with its band."""

@@ -40,9 +40,9 @@ class Curves(Figure):
         """Make rows of means over seeds with their bands, see `points`."""
         budgets, references = self.budgets(shown), self.references(shown)
         private = len(budgets) > 1 or math.isfinite(budgets[0])
-        panels = {budget: wording.budget(budget) if private else "" for budget in budgets}
-        parts = []
-        for budget, panel in panels.items():
+        panels: dict[str, list[pd.DataFrame]] = {}
+        for budget in budgets:
+            lines = panels.setdefault(wording.budget(budget) if private else "", [])
             for label in map(str, shown["algorithm"].values):
                 epsilon = math.inf if label in references else budget
                 if ran(shown, label, epsilon):
@@ -50,8 +50,8 @@ class Curves(Figure):
                     values = values_over_course(
                         run[self.metric] * self.scale(shown).factor, run, self.against
                     )
-                    parts.append(points(values, log=self.log).assign(panel=panel, line=label))
-        return combine(parts, list(panels.values()))
+                    lines.append(points(values, log=self.log).assign(line=label))
+        return combine(panels)
 
     def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
         """See `Figure.plot`."""

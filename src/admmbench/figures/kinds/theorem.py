@@ -9,7 +9,7 @@ from pydantic import Field
 
 from admmbench.figures import wording
 from admmbench.figures.base import Figure
-from admmbench.figures.tidy import COURSES, combine, ran
+from admmbench.figures.tidy import COURSES, combine, runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,16 +49,12 @@ class Theorem(Figure):
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Make rows of three lines for each method and epsilon: both sides, and the line fitted to the left side."""
-        panels, parts = [], []
-        for label in map(str, shown["algorithm"].values):
-            for budget in self.budgets(shown):
-                if ran(shown, label, budget):
-                    run = shown.sel(algorithm=label, epsilon=budget)
-                    rows, slope = self._lines(run)
-                    text = f"{slope:.2f}".replace("-", "−")
-                    panels.append(f"{label}, {wording.budget(budget)}: slope {text}")
-                    parts.append(rows.assign(panel=panels[-1]))
-        return combine(parts, panels)
+        panels = {}
+        for label, budget, run in runs(shown, self.budgets(shown)):
+            rows, slope = self._lines(run)
+            text = f"{slope:.2f}".replace("-", "−")
+            panels[f"{label}, {wording.budget(budget)}: slope {text}"] = [rows]
+        return combine(panels)
 
     def _lines(self, run: xr.Dataset) -> tuple[pd.DataFrame, float]:
         """Return the rows of one panel, and the slope of the fitted line."""

@@ -117,7 +117,7 @@ class Tradeoff(Figure):
         for name, ticks, line_values in lines(shown, values):
             rows = points(line_values)
             parts.append(rows.assign(line=name, tick=rows["x"].map(ticks)))
-        return combine([part.assign(panel="") for part in parts])
+        return combine({"": parts})
 
     def _over_budgets(
         self, shown: xr.Dataset, values: xr.DataArray
@@ -131,16 +131,11 @@ class Tradeoff(Figure):
             if self.against in _TOTALS:
                 x = statistics.final(shown, self.against).sel(algorithm=label)
             finite = np.isfinite(x.values) & np.isfinite(budgets.values)
+            line = method_values.isel(epsilon=finite).assign_coords(epsilon=x.values[finite])
             # Only totals are at the places of budgets, so that ticks can name these.
             named = self.against == "epsilon" or statistics.of_whole_runs(shown)
-            ticks = (
-                dict(zip(x.values[finite], budgets.values[finite], strict=True)) if named else {}
-            )
-            yield (
-                label,
-                ticks,
-                method_values.isel(epsilon=finite).assign_coords(epsilon=x.values[finite]),
-            )
+            places = zip(x.values[finite], budgets.values[finite], strict=True)
+            yield label, dict(places) if named else {}, line
 
     def _over_methods(
         self, shown: xr.Dataset, values: xr.DataArray
