@@ -17,7 +17,7 @@ ERRORS = {
 
 
 def rows(*results):
-    return leaders.content(results, {})
+    return list(leaders.content(results, {}))
 
 
 def privacy(lead):
@@ -139,7 +139,7 @@ def test_a_margin_of_errors_says_nothing_of_objectives():
     (row,) = rows(results)
     assert row.summary.winner == "C"
     (row,) = rows(results.assign_attrs(metric="train_loss"))
-    assert row.summary.group == ["C", "A", "B"]
+    assert row.summary.group == ("C", "A", "B")
 
 
 def test_objectives_of_other_numbers_of_agents_or_of_one_method_are_not_compared():
@@ -168,7 +168,7 @@ def test_a_method_may_be_undecided_while_others_with_lower_means_are_behind():
     final = results["test_error"].sel(algorithm="C")
     final += np.linspace(-0.2, 0.2, final.sizes["seed"])[None, :, None]
     (row,) = rows(results)
-    assert row.summary.undecided == ["A", "C"]
+    assert row.summary.undecided == ("A", "C")
     assert row.summary.runner_up == "B"
     assert words().interval(row.summary.difference).startswith("1.00 [0.9")
 

@@ -6,9 +6,8 @@ from scipy import stats
 
 from admmbench.base.outcomes import Outcome
 from admmbench.cli import main
-from admmbench.report.differences import compare_files, rows, states
+from admmbench.report.differences import compare_files, states, table
 from admmbench.report.environment import texts
-from admmbench.report.tables import differences
 from admmbench.report.terminal import as_rich
 from admmbench.results.file_differences import contrast
 from tests.made import INF, build
@@ -85,7 +84,7 @@ def test_runs_with_equal_values_that_ended_in_another_way_are_not_identical(
     assert state(found, "OutP") == "identical"
     said = ["Ended in another way: ObjP at ε = 1."] if first != second else []
     assert others(*files) == said
-    cells = {row[0]: row[4] for row in rows(found) if row[1] == "ε = 1"}
+    cells = {row[0]: row[4] for row in table(found).rows if row[1] == "ε = 1"}
     assert cells["ObjP"].count("–") <= 1  # and no interval
 
 
@@ -169,5 +168,5 @@ def test_the_command_prints_a_table_and_says_whether_anything_differs(tmp_path, 
 
 def test_labels_are_no_markup():
     found = contrast(build({"a [b]": {1.0: 0.2}}), build({"a [b]": {1.0: 0.2}}))
-    shown = as_rich("", differences(rows(found)))
+    shown = as_rich("", table(found))
     assert shown.columns[0]._cells[0] == "a \\[b]"

@@ -94,11 +94,11 @@ def said(found):
 def test_the_same_results_agree_and_others_are_pointed_out():
     kept, own = build(ERRORS), build(ERRORS)
     found = differences.compare_with_reference(own, kept)
-    assert (found.seeds, found.rounds, found.rows) == (10, 300, [])
+    assert (found.seeds, found.rounds, found.table.rows) == (10, 300, [])
     assert said(found) == "4 methods and budgets: 4 identical bit for bit."
     own["test_error"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "round": 300}] += 0.05
     found = differences.compare_with_reference(own, kept)
-    (row,) = found.rows
+    (row,) = found.table.rows
     assert row[:4] == ["ObjP", "ε = 1", "25.00", "30.00"]
     assert "1 different" in said(found)
 
@@ -106,7 +106,7 @@ def test_the_same_results_agree_and_others_are_pointed_out():
 def test_studies_of_another_scale_are_not_compared():
     kept = build(ERRORS).assign_attrs(rounds=np.int64(20_000))  # as a file gives it
     found = differences.compare_with_reference(build(ERRORS, rounds=(1, 100), partition="{}"), kept)
-    assert found.rows == []
+    assert found.table is None
     assert said(found) == "Not compared: this study has another partition, another rounds."
     alone = differences.compare_with_reference(build({"New": {1.0: 0.2}}), build(ERRORS))
     assert said(alone) == "Not compared: the files have no run in common."

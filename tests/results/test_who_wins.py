@@ -195,7 +195,7 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
         "better",
         "worse",
     )
-    assert content["facts"].added == list(LATER)
+    assert content["added"] == list(LATER)
 
 
 def with_constant(ds, error):
@@ -530,7 +530,7 @@ def test_one_method_that_is_left_beat_nobody():
         == "ObjP is the only one left on MNIST at ε = 1: all others have failed or diverged runs."
     )
     ((row,),) = (group["summaries"] for group in content["groups"])
-    assert (row.winner, row.group, row.only_method) == ("", [], "ObjP")
+    assert (row.winner, row.group, row.only_method) == ("", (), "ObjP")
 
 
 def test_the_floor_is_the_lowest_mean_without_privacy():

@@ -220,7 +220,7 @@ def _compare(options: argparse.Namespace) -> int:
     FIRST   results.nc
     SECOND  results.nc of another machine, version or code
     """
-    from admmbench.report import differences, tables
+    from admmbench.report import differences
     from admmbench.report.environment import texts, words
     from admmbench.report.terminal import as_rich
     from admmbench.results import reference
@@ -239,8 +239,8 @@ def _compare(options: argparse.Namespace) -> int:
     for sentence in (*other_differences, *sentences):
         console.print(sentence, soft_wrap=True, markup=False)
     unit = " in percent" if compared.attrs["fraction"] else ""
-    rows = tables.differences(differences.rows(compared))
-    console.print(as_rich(f"Final {compared.attrs['long_name']}{unit}", rows))
+    title = f"Final {compared.attrs['long_name']}{unit}"
+    console.print(as_rich(title, differences.table(compared)))
     console.print(texts("differences").summary(differences.states(compared)), soft_wrap=True)
     return int((compared["state"] == "different").any())
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,6 @@ from admmbench.report import picture
 from admmbench.report.data import (
     Added,
     Answer,
-    AnswerFacts,
     Badge,
     ControlRow,
     MatrixCell,
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from admmbench.figures import Figure
     from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
-
-T = TypeVar("T", bound=Hashable)
 
 CURVES = "answer_curves"
 """Name of a figure that the page adds to an experiment."""
@@ -58,10 +55,10 @@ def content(
     Returns
     -------
     dict
-        ``answer`` with its ``facts``; ``marks`` of the pictures, with their meaning; ``parts``, names of data by the
-        part that is left out of them; ``groups``, one for each experiment, with its ``pictures``, the identifier of its
-        ``curves``, ``summaries`` and ``control_tables``, all methods against the control; ``mixed``, whether the units
-        of settings differ; ``matrix`` of all methods and settings; ``notes``.
+        ``answer``; ``comparisons``, the number of pairs of methods of all settings; ``added``, methods that were added
+        after the study was stated; ``marks`` in the pictures; ``groups``, one for each experiment, with its
+        ``pictures``, the identifier of its ``curves``, ``summaries`` and ``control_tables``, all methods against the
+        control; ``mixed``, whether the units of settings differ; ``matrix`` of all methods and settings; ``notes``.
     """
     places = _places(comparison)
     summaries = [
@@ -69,13 +66,13 @@ def content(
         for setting, place in zip(compared_settings(comparison), places, strict=True)
     ]
     return {
-        "answer": Answer(summaries, _unbeaten(comparison)),
-        "facts": _facts(comparison, places),
-        "marks": picture.key(comparison),
-        "parts": collected((summary.note, summary.place) for summary in summaries if summary.note),
+        "answer": Answer(summaries, _unbeaten(comparison), _several_names(comparison, places)),
+        "comparisons": int(comparison.attrs["comparisons"]),
+        "added": _added_labels(comparison),
+        "marks": {*marks(comparison).values.flat},
         "groups": list(_groups(comparison, summaries, experiments, looks or {})),
         "mixed": len({summary.unit for summary in summaries}) > 1,
-        "matrix": _matrix(comparison, summaries),
+        "matrix": _matrix(comparison),
         "notes": _notes(comparison, places),
     }
 
@@ -124,33 +121,8 @@ def _places(comparison: xr.Dataset) -> list[str]:
     ]
 
 
-def _facts(comparison: xr.Dataset, places: list[str]) -> AnswerFacts:
-    """Return the facts that hold for all settings, or for those of some data."""
-
-    def spread(values: Iterable[T]) -> dict[T, list[str]]:
-        return collected(zip(values, places, strict=True))
-
-    all_settings = list(compared_settings(comparison))
-    return AnswerFacts(
-        spread(float(setting["delta"]) for setting in all_settings),
-        spread((setting["relation"].item(), setting["unit"].item()) for setting in all_settings),
-        spread((setting["long_name"].item(), _unit(setting)) for setting in all_settings),
-        spread(map(_seeds, all_settings)),
-        spread((_value(setting, "margin"), _unit(setting)) for setting in all_settings),
-        spread(int(setting["analyses"]) or 1 for setting in all_settings),
-        int(comparison.attrs["comparisons"]),
-        _added_labels(comparison),
-    )
-
-
 def _unit(setting: xr.Dataset) -> str:
     return "%" if setting["fraction"] else str(setting["units"].item()).removeprefix("1")
-
-
-def _seeds(setting: xr.Dataset) -> tuple[int, int]:
-    """Return the fewest and the most seeds of a method that is compared."""
-    runs = setting["runs"].where(setting["compared"], drop=True)
-    return int(runs.min()), int(runs.max())
 
 
 def _unbeaten(comparison: xr.Dataset) -> list[str]:
@@ -159,6 +131,15 @@ def _unbeaten(comparison: xr.Dataset) -> list[str]:
     beaten = marks(comparison).isin(["worse", ""]) | (comparison["added"] != "")
     ahead = comparison["algorithm"].values[~beaten.any("setting").values]
     return list(dict.fromkeys(_all_names(label, aliases) for label in ahead.tolist()))
+
+
+def _several_names(comparison: xr.Dataset, places: list[str]) -> dict[str, list[tuple[str, float]]]:
+    return collected(
+        (" = ".join(labels), (place, float(setting["epsilon"])))
+        for setting, place in zip(compared_settings(comparison), places, strict=True)
+        for labels in names(setting).values()
+        if len(labels) > 1
+    )
 
 
 def summarize_setting(
@@ -176,6 +157,7 @@ def summarize_setting(
         Definition of its experiment, which knows how the settings of methods were found.
     """
     epsilon, lowest = float(setting["epsilon"]), str(setting["lowest"].item())
+    runs = setting["runs"].where(setting["compared"], drop=True)
     aliases, runner_up = names(setting), str(setting["runner_up"].item())
     second = setting.sel(algorithm=runner_up) if runner_up else None
     group = _ascending(setting, "winner", "equivalent")
@@ -190,10 +172,14 @@ def summarize_setting(
         measure=str(setting["long_name"].item()),
         unit=_unit(setting),
         epsilon=epsilon,
-        names=aliases,
+        delta=float(setting["delta"]),
+        neighbours=(setting["relation"].item(), setting["unit"].item()),
+        runs=(int(runs.min()), int(runs.max())),
+        margin=_value(setting, "margin"),
+        analyses=int(setting["analyses"]) or 1,
         badges={_all_names(label, aliases): method_badge for label, method_badge in badges.items()},
-        group=[_all_names(label, aliases) for label in group],
-        undecided=[_all_names(label, aliases) for label in _ascending(setting, "undecided")],
+        group=tuple(_all_names(label, aliases) for label in group),
+        undecided=tuple(_all_names(label, aliases) for label in _ascending(setting, "undecided")),
         only_method="".join(_all_names(label, aliases) for label in _ascending(setting, "alone")),
         failed=bool((setting["failed"].where(setting["compared"], 0) > 0).any()),
         seeds=float(setting["seeds"]),
@@ -202,6 +188,8 @@ def summarize_setting(
                 _all_names(label, aliases),
                 str(setting["added"].sel(algorithm=label).item()),
                 _difference(setting.sel(algorithm=label, rival=lowest)) if lowest else None,
+                place,
+                epsilon,
             )
             for label in _added_labels(setting)
         ],
@@ -287,16 +275,14 @@ def _ascending(setting: xr.Dataset, *verdicts: str) -> list[str]:
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
-def _matrix(comparison: xr.Dataset, summaries: list[SettingSummary]) -> dict[str, Any]:
+def _matrix(comparison: xr.Dataset) -> dict[str, Any]:
     """Return the table of all methods in all settings, by mean rank where a method has one."""
     ranks = mean_ranks(comparison).to_series()
     compared = comparison["algorithm"].values[comparison["compared"].any("setting").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
     aliases = names(comparison)
     columns = list(compared_settings(comparison.assign(mark=marks(comparison))))
-    spans = itertools.groupby(summaries, key=lambda head: head.experiment)
     return {
-        "spans": [list(heads) for _, heads in spans],
         "rows": [
             {
                 "label": _all_names(label, aliases),
@@ -323,16 +309,11 @@ def _matrix_cell(setting: xr.Dataset) -> MatrixCell:
 
 def _notes(comparison: xr.Dataset, places: list[str]) -> Notes:
     """Return the methods that are not in the tables, and the methods whose guarantee has a condition."""
-    rows = np.array(places)
 
     def where(chosen: xr.DataArray) -> dict[str, list[str]]:
-        chosen = chosen.transpose("algorithm", "setting")
-        selections = zip(chosen["algorithm"].values, chosen.values, strict=True)
-        return {
-            str(label): list(dict.fromkeys(rows[selection].tolist()))
-            for label, selection in selections
-            if selection.any()
-        }
+        labels = chosen["algorithm"].values.tolist()
+        selected = np.argwhere(chosen.transpose("algorithm", "setting").values)
+        return collected((labels[method], places[setting]) for method, setting in selected)
 
     return Notes(
         where(comparison["excluded"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -54,12 +54,36 @@ class Value(NamedTuple):
         return math.isclose(self.lower, self.upper, rel_tol=ROUNDING)
 
 
+class Cell(NamedTuple):
+    """Cell of a table with a verdict and notes beside its text."""
+
+    text: str
+    verdict: str = ""
+    """Verdict on its method, see `admmbench.inference.contrasts.judge_setting`: winners bold, the best group tinted."""
+    note: str = ""
+    """Small print."""
+    failed: str = ""
+    """Number of runs without a value, in words."""
+
+
+class Table(NamedTuple):
+    """Table with rows of texts and cells, of which the first names the row; columns of numbers are aligned right."""
+
+    heads: Sequence[str]
+    numbers: Iterable[str]
+    """Heads of the columns with numbers."""
+    rows: list[list[str | Cell]]
+
+
 class Added(NamedTuple):
     """Method that was added after the study was stated, against the best of a setting."""
 
     label: str
     verdict: str
     difference: Value | None
+    place: str
+    epsilon: float
+    """Name of the data, and the budget."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +100,19 @@ class SettingSummary:
     """Name of the metric, with its unit: %, the metric's own, or empty."""
     epsilon: float
     """The budget."""
-    names: dict[str, list[str]]
-    """All labels of each method."""
+    delta: float
+    neighbours: tuple[str, str]
+    """Relation and unit of the guarantee."""
+    runs: tuple[int, int]
+    """The fewest and the most seeds of a method."""
+    margin: Value
+    """Largest difference that does not matter."""
+    analyses: int
+    """Number of interim analyses."""
     badges: dict[str, Badge]
     """Origin of the settings of each best method, by label."""
-    group: list[str]
-    undecided: list[str]
+    group: tuple[str, ...]
+    undecided: tuple[str, ...]
     """The winner or the equivalent methods; else the methods among which the setting is undecided; by their means."""
     only_method: str
     """The only method; empty if there are several."""
@@ -113,99 +144,25 @@ class SettingSummary:
         return self.group[0] if len(self.group) == 1 else ""
 
     @property
+    def is_counted(self) -> bool:
+        """Return whether the best methods are too many to be named."""
+        return len(self.group) > MOST_NAMED
+
+    @property
     def badge(self) -> str:
         """Return the origin of the settings of the best methods; empty if their origins differ."""
         return next(iter(self.badges.values())) if len({*self.badges.values()}) == 1 else ""
 
 
-def by_place(summaries: Iterable[SettingSummary]) -> dict[str, list[SettingSummary]]:
-    """Return settings by the name of their data."""
-    return grouped(summaries, lambda summary: summary.place)
-
-
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Settings of all experiments, from which the answer in a sentence or two is written."""
 
     summaries: list[SettingSummary]
     """In the order of the page."""
     unbeaten: list[str]
     """Methods that are significantly worse in no setting."""
-
-    @property
-    def groups(self) -> dict[tuple[str, ...], dict[str, list[SettingSummary]]]:
-        """Return the settings with few best methods, by these methods and by the data."""
-        few = [summary for summary in self.summaries if 0 < len(summary.group) <= MOST_NAMED]
-        groups = dict.fromkeys(tuple(summary.group) for summary in few)
-        return {
-            group: by_place(summary for summary in few if tuple(summary.group) == group)
-            for group in groups
-        }
-
-    @property
-    def large_groups(self) -> dict[str, list[SettingSummary]]:
-        """Return the settings with many best methods, by the data."""
-        return by_place(summary for summary in self.summaries if len(summary.group) > MOST_NAMED)
-
-    @property
-    def no_better(self) -> dict[str, list[SettingSummary]]:
-        """Return the settings in which no method is better than a constant prediction, by the data."""
-        return by_place(summary for summary in self.summaries if summary.no_better)
-
-    @property
-    def added(self) -> dict[str, dict[str, dict[str, list[SettingSummary]]]]:
-        """Return the settings with a verdict on a method that was added later, by label, verdict and data."""
-        pairs = [(method, summary) for summary in self.summaries for method in summary.added]
-        return {
-            label: {
-                verdict: by_place(summary for _, summary in verdict_pairs)
-                for verdict, verdict_pairs in grouped(
-                    label_pairs, lambda pair: pair[0].verdict
-                ).items()
-            }
-            for label, label_pairs in grouped(pairs, lambda pair: pair[0].label).items()
-        }
-
-    @property
-    def open_places(self) -> list[str]:
-        """Return the names of data with several settings, none of which is conclusive."""
-        places = by_place(self.summaries).items()
-        return [
-            place
-            for place, summaries in places
-            if len(summaries) > 1 and all(summary.undecided for summary in summaries)
-        ]
-
-    @property
-    def several_names(self) -> dict[str, list[SettingSummary]]:
-        """Return the settings in which a method has several labels, by these: tuning may make two methods equal."""
-        summaries_of_names: dict[str, list[SettingSummary]] = {}
-        for summary in self.summaries:
-            for labels in dict.fromkeys(
-                tuple(method_labels) for method_labels in summary.names.values()
-            ):
-                if len(labels) > 1:
-                    summaries_of_names.setdefault(" = ".join(labels), []).append(summary)
-        return summaries_of_names
-
-
-class AnswerFacts(NamedTuple):
-    """Facts that hold for the settings of the answer; each value has the names of its data."""
-
-    deltas: dict[float, list[str]]
-    neighbours: dict[tuple[str, str], list[str]]
-    measures: dict[tuple[str, str], list[str]]
-    """By the name of the metric and its unit."""
-    seeds: dict[tuple[int, int], list[str]]
-    """By the fewest and the most seeds of a method."""
-    margins: dict[tuple[Value, str], list[str]]
-    """By value and unit."""
-    analyses: dict[int, list[str]]
-    """By the number of interim analyses."""
-    comparisons: int
-    """Number of pairs of methods of all settings."""
-    added: list[str]
-    """Methods that were added after the study was stated."""
+    several_names: dict[str, list[tuple[str, float]]]
+    """Names of data and budgets at which a method has several labels, by these: tuning may make two methods equal."""
 
 
 class ControlRow(NamedTuple):
@@ -393,7 +350,7 @@ class ReferenceComparison(NamedTuple):
     """Reason for which the files cannot be compared, empty if they can."""
     states: Mapping[str, int] = {}
     """Number of methods and budgets in each state, see `admmbench.results.file_differences.contrast`."""
-    rows: list[list[str]] = []
-    """Rows of the methods and budgets that differ."""
+    table: Table | None = None
+    """Methods and budgets that differ."""
     outdated: Any = None
     """Outdated methods of the reference results."""

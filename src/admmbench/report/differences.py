@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
 
 from admmbench.base.outcomes import Outcome
 from admmbench.figures import wording
-from admmbench.report.data import FileDifferences, ReferenceComparison
+from admmbench.report.data import Cell, FileDifferences, ReferenceComparison, Table
 from admmbench.results import reference
 from admmbench.results.file_differences import contrast
 
-HEADS = (
+_HEADS = (
     *("method", "budget", "first", "second", "second - first, interval"),
     *("largest of a seed", "seeds", "state"),
 )
-"""Heads of the columns of :func:`rows`."""
 # Two studies must agree in these settings for their final values to be comparable.
 _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
 
-def rows(compared: xr.Dataset) -> Iterator[list[str]]:
-    """Yield a row for each setting of a contrast that ran in both files, see `HEADS`; fractions are in percent."""
-    for place in np.argwhere((compared["state"] != "").values):
+def table(compared: xr.Dataset, *wanted: str) -> Table:
+    """Return the table of the settings of a contrast in these states, or in any; fractions are in percent."""
+    shown = compared["state"].isin(wanted) if wanted else compared["state"] != ""
+    rows: list[list[str | Cell]] = []
+    for place in np.argwhere(shown.values):
         setting = compared.isel(algorithm=place[0], epsilon=place[1])
         number = {
             name: wording.measured(float(setting[name]), compared.attrs["fraction"])
@@ -34,16 +34,19 @@ def rows(compared: xr.Dataset) -> Iterator[list[str]]:
         }
         state = str(setting["state"].item())
         ends = f" {number['lower']} to {number['upper']}" if setting["lower"].notnull() else ""
-        yield [
-            str(setting["algorithm"].item()),
-            wording.budget(float(setting["epsilon"])),
-            number["first"],
-            number["second"],
-            number["difference"] + (ends if state in ("consistent", "different") else ""),
-            number["largest"],
-            str(int(setting["seeds"])),
-            state,
-        ]
+        rows.append(
+            [
+                str(setting["algorithm"].item()),
+                wording.budget(float(setting["epsilon"])),
+                number["first"],
+                number["second"],
+                number["difference"] + (ends if state in ("consistent", "different") else ""),
+                number["largest"],
+                str(int(setting["seeds"])),
+                state,
+            ]
+        )
+    return Table(_HEADS, _HEADS[2:-1], rows)
 
 
 def states(compared: xr.Dataset) -> dict[str, int]:
@@ -110,6 +113,6 @@ def compare_with_reference(
         return comparison._replace(refused=str(error))
     return comparison._replace(
         states=states(compared),
-        rows=[row for row in rows(compared) if row[-1] == "different"],
+        table=table(compared, "different"),
         outdated=reference.outdated(reference_results),
     )

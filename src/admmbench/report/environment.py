@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from inspect import getmembers, isfunction
+from operator import attrgetter
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,10 +11,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from admmbench.figures import wording
 from admmbench.inference.power import POWER
 from admmbench.privacy import delta_warning
-from admmbench.report.data import collected
+from admmbench.report.data import collected, grouped
 
 
-def grouped(selections: Iterable[tuple[str, float]]) -> list[tuple[list[str], list[float]]]:
+def by(rows: Iterable[Any], *attributes: str) -> dict[Any, list[Any]]:
+    """Return rows by their values of an attribute, or of several, in their order."""
+    return grouped(rows, attrgetter(*attributes))
+
+
+def at_same_budgets(selections: Iterable[tuple[str, float]]) -> list[tuple[list[str], list[float]]]:
     """Return groups of methods that are named at the same budgets, with the budgets."""
     budgets = collected(selections).items()
     labels = collected((tuple(epsilons), label) for label, epsilons in budgets)
@@ -29,7 +35,11 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 #: All functions of `admmbench.figures.wording` are filters.
-TEMPLATES.filters |= {"grouped": grouped, **dict(getmembers(wording, isfunction))}
+TEMPLATES.filters |= {
+    "by": by,
+    "at_same_budgets": at_same_budgets,
+    **dict(getmembers(wording, isfunction)),
+}
 TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf, "power": POWER}
 #: The same for a terminal.
 TEXT = TEMPLATES.overlay(autoescape=False)

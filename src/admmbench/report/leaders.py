@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
 
 
-def content(experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experiment]) -> list[Lead]:
-    """Return the rows of the table: one for each experiment and budget that the answer at equal privacy leaves out.
+def content(
+    experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experiment]
+) -> Iterator[Lead]:
+    """Yield the rows of the table: one for each experiment and budget that the answer at equal privacy leaves out.
 
     Parameters
     ----------
@@ -29,34 +31,28 @@ def content(experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experim
     definitions
         Definitions of experiments, by name, as far as they are known.
     """
-    without_totals = (results for results in experiments if not statistics.of_whole_runs(results))
-    return [
-        leading
-        for results in without_totals
-        for leading in _rows(results, definitions.get(results.attrs["experiment"]))
-    ]
-
-
-def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[Lead]:
-    comparison = lead(results)
-    if comparison is None:
-        return
-    private = statistics.equally_private(results)
-    constrained = statistics.is_constrained(results)
-    several = len(np.unique(results["features"])) > 1
-    for setting in compared_settings(comparison):
-        leading = summarize_setting(setting, "", experiment)
-        compared = results.sel(algorithm=setting["algorithm"].values[setting["compared"].values])
-        yield Lead(
-            leading,
-            results.attrs["title"],
-            _reason_against_lead(leading, int(setting["runs"].max())),
-            int(compared["agents"].max()) if constrained else None,
-            int(compared["features"].max()) if several else None,
-            _privacy(compared, private, leading.epsilon),
-            FEASIBLE if constrained else None,
-            _failed_runs(setting),
-        )
+    for results in experiments:
+        comparison = None if statistics.of_whole_runs(results) else lead(results)
+        if comparison is None:
+            continue
+        definition = definitions.get(results.attrs["experiment"])
+        private = statistics.equally_private(results)
+        constrained = statistics.is_constrained(results)
+        several = len(np.unique(results["features"])) > 1
+        for setting in compared_settings(comparison):
+            leading = summarize_setting(setting, "", definition)
+            labels = setting["algorithm"].values[setting["compared"].values]
+            compared = results.sel(algorithm=labels)
+            yield Lead(
+                leading,
+                results.attrs["title"],
+                _reason_against_lead(leading, int(setting["runs"].max())),
+                int(compared["agents"].max()) if constrained else None,
+                int(compared["features"].max()) if several else None,
+                _privacy(compared, private, leading.epsilon),
+                FEASIBLE if constrained else None,
+                _failed_runs(setting),
+            )
 
 
 def _reason_against_lead(leading: SettingSummary, runs: int) -> str:

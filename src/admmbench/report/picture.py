@@ -12,7 +12,6 @@ from markupsafe import Markup, escape
 from admmbench.figures import attacks, differences, drawing
 from admmbench.figures.wording import stated
 from admmbench.report.environment import words
-from admmbench.results.who_wins import marks
 
 if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
 _PIXELS_PER_POINT = 1.6
 """Pixels of the page for each point of a figure: its smallest text is as large as small print of the page."""
-_MEANING = {
-    "winner": "winner",
-    "equivalent": "equivalent to the lowest",
-    "undecided": "undecided",
-}
 
 
 def inline(text: str, prefix: str, label: str) -> Markup:
@@ -68,13 +62,6 @@ def draw_settings(
             text = drawing.content(differences.draw(shown, looks), "svg", shown.title).decode()
             drawn.append(inline(text, f"s{number}", shown.title))
     return drawn
-
-
-def key(comparison: xr.Dataset) -> dict[str, str]:
-    """Return the meaning of each mark in the pictures of a comparison; marks that are in no picture are left out."""
-    shown_marks = marks(comparison)
-    shown_marks = shown_marks.where(shown_marks != "better", "winner")
-    return {mark: text for mark, text in _MEANING.items() if (shown_marks == mark).any()}
 
 
 def draw_audits(audits: Sequence[tuple[Run, Audit]], prefix: str) -> list[tuple[str, Markup]]:

@@ -7,8 +7,7 @@ the page lacks the view "Explore" alone. The same results give the same bytes.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from admmbench.inference.intervals import LEVEL
 from admmbench.inference.levels import TOGETHER
 from admmbench.report import answer, differences, explore, leaders, picture, tables
 from admmbench.report.claims import texts
-from admmbench.report.data import Missing, collected, grouped
+from admmbench.report.data import Missing, collected
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import reference
 from admmbench.results.who_wins import compare
@@ -99,7 +98,6 @@ def render(
     experiments = [section.results for section in sections]
     comparison = compare(experiments)
     definitions = {section.name: section.experiment for section in sections}
-    leading = leaders.content(experiments, definitions)
     page_looks = look.of_results(experiments)
     sections = [replace(section, looks={**page_looks, **section.looks}) for section in sections]
     looks = {section.name: section.looks for section in sections}
@@ -109,24 +107,18 @@ def render(
         version=version("admmbench"),
         missing=missing,
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
-        leaders=leading,
-        parts=collected((lead.summary.note, lead.title) for lead in leading if lead.summary.note),
+        leaders=list(leaders.content(experiments, definitions)),
         protected=collected(
             (unit, results.attrs["title"])
             for results in experiments
             for unit in tables.protected(results)
         ),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
-        papers=grouped(judged, lambda verdict: verdict.claim.paper),
-        claims=_claims(judged),
-        theorems=list(_theorems(sections, judged)),
+        verdicts=judged,
         elsewhere=list(elsewhere),
-        references={
-            v.claim.id: (texts(v).ours, v.verdict)
-            for v in references
-            if v.verdict != Decision.NOT_RUN
-        },
-        said={verdict.claim.id: texts(verdict) for verdict in judged},
+        references={v.claim.id: v for v in references if v.verdict != Decision.NOT_RUN},
+        texts=texts,
+        firm=FIRM,
         here=here,
         level=confidence(LEVEL),
         together=confidence(TOGETHER),
@@ -141,36 +133,6 @@ def _title(sections: Sequence[Section], configuration: str) -> str:
     name = configuration.rpartition(" ")[2].removesuffix(".yaml")
     words = proper(name.replace("_", " "))
     return words[:1].upper() + words[1:] or "ADMM-based federated learning"
-
-
-def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return the counts of verdicts, and how many of them may be wrong by chance."""
-    counts = Counter(verdict.verdict for verdict in verdicts)
-    random = [verdict for verdict in verdicts if verdict.size]
-    return {
-        "totals": {str(outcome): counts[outcome] for outcome in Decision},
-        "random": len(random),
-        "wrong": f"{sum(verdict.size for verdict in random):.1f}",
-        "by_value": sum(not v.size and v.verdict != Decision.NOT_RUN for v in verdicts),
-        "firm": FIRM,
-    }
-
-
-def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
-    """Yield the figures of theorems in each experiment, and the counts of verdicts on them."""
-    for section in sections:
-        figures = [figure for figure in section.experiment.figures if figure.kind == "theorem"]
-        about = Counter(
-            verdict.verdict
-            for verdict in verdicts
-            if any(
-                piece.experiment == section.name and piece.kind in ("bound", "rate")
-                for piece in verdict.claim.evidence
-            )
-        )
-        if figures:
-            title = section.experiment.title
-            yield {"name": section.name, "title": title, "figures": figures, "verdicts": about}
 
 
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
@@ -213,7 +175,6 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "audits": tables.audits(section.audits, section.experiment),
         "attacks": picture.draw_audits(section.audits, f"a{number}"),
         "reference": compared,
-        "differences": tables.differences(compared.rows) if compared else None,
         "budgets": tables.budgets(results),
         "caveats": tables.caveats(results),
         "versions": json.loads(attrs["versions"]),

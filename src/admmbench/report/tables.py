@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -17,13 +17,14 @@ from admmbench.privacy import ACCOUNTANTS
 from admmbench.report.data import (
     AgentCounts,
     Budgets,
+    Cell,
     Conditions,
     Protected,
     Spread,
+    Table,
     Value,
     collected,
 )
-from admmbench.report.differences import HEADS
 from admmbench.report.environment import words
 from admmbench.results import statistics
 from admmbench.results.reference import marked
@@ -37,27 +38,6 @@ if TYPE_CHECKING:
 
 # Agents times classes beyond which the page shows no table of the agents' records.
 _MOST_COUNTS = 200
-
-
-class Cell(NamedTuple):
-    """Cell of a table with a verdict and notes beside its text."""
-
-    text: str
-    verdict: str = ""
-    """Verdict on its method, see `admmbench.inference.contrasts.judge_setting`: winners bold, the best group tinted."""
-    note: str = ""
-    """Small print."""
-    failed: str = ""
-    """Number of runs without a value, in words."""
-
-
-class Table(NamedTuple):
-    """Table with rows of texts and cells, of which the first names the row; columns of numbers are aligned right."""
-
-    heads: Sequence[str]
-    numbers: Iterable[str]
-    """Heads of the columns with numbers."""
-    rows: list[list[str | Cell]]
 
 
 def conditions(results: xr.Dataset) -> Conditions:
@@ -386,11 +366,6 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
         ]
     heads = ["ε", "ε claimed", "ε composed", "ε at least"]
     return Table(["Method", *heads, "Guarantee", "Found"], heads, rows) if rows else None
-
-
-def differences(rows: Iterable[list[str]]) -> Table:
-    """Return the table of a contrast of two files, see `admmbench.report.differences.rows`."""
-    return Table(HEADS, HEADS[2:-1], [[*row] for row in rows])
 
 
 def protected(results: xr.Dataset) -> list[Protected]:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from admmbench.base.outcomes import FAILED
 from admmbench.report import leaders, tables
+from admmbench.report.data import Cell, Table
 from admmbench.report.environment import words
 from admmbench.results import reference, statistics
 
@@ -59,7 +60,7 @@ def facts(results: xr.Dataset) -> dict[str, Any]:
     return {**results.attrs, "methods": frame.to_dict("records")}
 
 
-def as_rich(title: str, table: tables.Table) -> rich.table.Table:
+def as_rich(title: str, table: Table) -> rich.table.Table:
     """Return a table of the report for a terminal."""
     rich_table = rich.table.Table(title=escape(title))
     for head in table.heads:
@@ -73,7 +74,7 @@ def as_rich(title: str, table: tables.Table) -> rich.table.Table:
     return rich_table
 
 
-def _marked(cell: str | tables.Cell) -> str:
+def _marked(cell: str | Cell) -> str:
     """Return the text of a cell, with the winner in bold."""
     if isinstance(cell, str):
         return escape(cell)
