@@ -37,29 +37,19 @@ def site(tmp_path, monkeypatch):
     return build
 
 
-def test_reports_that_are_kept_are_linked_and_taken_along(site, tmp_path):
-    report = tmp_path / "docs/reports/laptop/index.html"
-    report.parent.mkdir(parents=True)
-    report.write_text(REPORT)
-    made = site("```{kept-reports}\n```")
-    assert (made / "reports/laptop/index.html").read_text() == REPORT
-    page = (made / "index.html").read_text()
-    assert re.search(r'href="reports/laptop/index.html">laptop</a>', page)
-
-
-def test_older_reports_come_last_and_say_so(site, tmp_path):
-    for name, note in (
-        ("a", '<p class="note older"><strong>An older report</strong>.</p>'),
-        ("b", ""),
-    ):
+def test_reports_that_are_kept_are_linked_and_taken_along_and_older_ones_come_last(site, tmp_path):
+    note = '<p class="note older"><strong>An older report</strong>.</p>'
+    pages = {"a": REPORT.replace("<body>", f"<body>{note}"), "b": REPORT}
+    for name, page in pages.items():
         report = tmp_path / f"docs/reports/{name}/index.html"
         report.parent.mkdir(parents=True)
-        report.write_text(REPORT.replace("<body>", f"<body>{note}"))
-    page = (site("```{kept-reports}\n```") / "index.html").read_text()
-    assert re.findall(r'index.html">(\w)</a>(.*?)</p>', page) == [
-        ("b", ""),
-        ("a", ": an older report"),
-    ]
+        report.write_text(page)
+    made = site("```{kept-reports}\n```")
+    assert (made / "reports/a/index.html").read_text() == pages["a"]
+    links = re.findall(
+        r'href="reports/(\w)/index.html">(\w)</a>(.*?)</p>', (made / "index.html").read_text()
+    )
+    assert links == [("b", "b", ""), ("a", "a", ": an older report")]
 
 
 def test_a_kept_report_of_an_earlier_layout_says_so_and_links_a_newer_one():
