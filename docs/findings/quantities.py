@@ -21,7 +21,7 @@ import xarray as xr
 from admmbench import algorithms
 from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
-from admmbench.claims.judge import Finding, evaluate
+from admmbench.claims.judge import Verdict, evaluate
 from admmbench.files.core_yaml import read_yaml
 from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import Estimate, normal_minimum, sampling_error, student
@@ -72,12 +72,15 @@ def over_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
+def _kept(study: str) -> xr.Dataset | None:
+    return reference.load([study]).get(study)
+
+
 def results(study: str) -> xr.Dataset:
     """Return the kept results of a study."""
-    found = reference.load([study])
-    if not found:
+    if (found := _kept(study)) is None:
         raise LookupError(f"reference/ has no results of {study}")
-    return found[study]
+    return found
 
 
 def at(values: xr.DataArray, **place: object) -> xr.DataArray:
@@ -299,39 +302,24 @@ def printed(claim: str) -> float:
     return evidence(claim).published
 
 
-class Judged(NamedTuple):
-    """A claim, its piece of evidence, and what the runs say."""
-
-    claim: claims.Claim
-    piece: Any
-    verdict: str
-    finding: Finding
-
-
 @functools.cache
-def _judged(paper: str) -> dict[str, Judged]:
+def _judged(paper: str) -> dict[str, Verdict]:
     own = [
         claim
         for claim in stated().values()
         if claim.paper == paper and evidence(claim.id).kind not in _THEOREMS
     ]
-    found = evaluate(
-        own, reference.load(name for each in own for name in each.experiments), labels()
-    )
-    return {
-        each.claim.id: Judged(
-            each.claim, evidence(each.claim.id), each.verdict.value, each.findings[0]
-        )
-        for each in found
-    }
+    kept = {name: _kept(name) for each in own for name in each.experiments}
+    found = evaluate(own, {name: ds for name, ds in kept.items() if ds is not None}, labels())
+    return {each.claim.id: each for each in found}
 
 
-def judged(*papers: str) -> list[Judged]:
+def judged(*papers: str) -> list[Verdict]:
     """Return the verdicts on the claims of papers, theorems aside."""
     return [each for paper in papers for each in _judged(paper).values()]
 
 
-def count(verdicts: Iterable[Judged]) -> tuple[int, int, int, int]:
+def count(verdicts: Iterable[Verdict]) -> tuple[int, int, int, int]:
     """Return the numbers of claims that are supported, contradicted, undecided and not run."""
     counts = Counter(each.verdict for each in verdicts)
     return counts["supported"], counts["contradicted"], counts["undecided"], counts["not run"]
@@ -342,29 +330,29 @@ def claims_named(pattern: str) -> list[str]:
     return [each for each in stated() if re.search(pattern, each)]
 
 
-def ended_early(verdicts: Iterable[Judged]) -> list[Judged]:
+def ended_early(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Return the verdicts that are open because runs ended at the limit of rounds."""
     return [
         each
         for each in verdicts
-        if any(short.what == "converged" for short in each.finding.shortfalls)
+        if any(short.what == "converged" for short in each.findings[0].shortfalls)
     ]
 
 
-def on(verdicts: Iterable[Judged], *studies: str) -> int:
+def on(verdicts: Iterable[Verdict], *studies: str) -> int:
     """Return the number of claims on studies."""
-    return sum(each.piece.experiment in studies for each in verdicts)
+    return sum(each.findings[0].evidence.experiment in studies for each in verdicts)
 
 
-def would_be_supported(verdicts: Iterable[Judged]) -> bool:
+def would_be_supported(verdicts: Iterable[Verdict]) -> bool:
     """Say whether what ran would support all of these claims."""
-    return all(each.finding.apparent == Decision.SUPPORTED for each in verdicts)
+    return all(each.findings[0].apparent == Decision.SUPPORTED for each in verdicts)
 
 
 @over_lists
 def verdict(claim: str) -> str:
     """Return the verdict on a claim."""
-    return _of(_judged(claim.split("-")[0]), claim).verdict
+    return _of(_judged(claim.split("-")[0]), claim).verdict.value
 
 
 def _of(found: dict[str, Any], claim: str) -> Any:
@@ -398,34 +386,18 @@ def mean_of_best(of: int, *which: Any) -> Interval:
     return Interval(found.value, *found.interval(0.9))
 
 
-class Program(NamedTuple):
-    """Quadratic programs of one size: what he2023 prints in table 1 (objective, violation, outer), and ours."""
-
-    d: int
-    n: int
-    m: int
-    printed: list[float]
-    objective: float
-    spread: float
-    violation: float
-    outer: float
-    inner: float
-    outer_apart: float
-    """Difference of the printed and our outer iterations."""
-    excess: float
-    """Of the difference of objectives over the sampling error of both means."""
-    from_central: float
-    """Difference of the objectives of ``prox_al`` and ``cprox_al``."""
-    verdict: str
-    """On the objective."""
-
-
-def quadratic_programs() -> list[Program]:
-    """Return the rows of table 1 of he2023."""
+def quadratic_programs() -> list[dict[str, Any]]:
+    """Return the rows of table 1 of he2023, see `_program`."""
     return [_program(d, n, m) for d, m in ((100, 1), (300, 3), (500, 5)) for n in (1, 5, 10)]
 
 
-def _program(d: int, n: int, m: int) -> Program:
+def _program(d: int, n: int, m: int) -> dict[str, Any]:
+    """Return what he2023 prints of quadratic programs of one size (objective, violation, outer), and ours.
+
+    ``outer_apart`` is the difference of the printed and our outer iterations, ``excess`` that of the difference of
+    objectives over the sampling error of both means, and ``from_central`` the difference of the objectives of
+    ``prox_al`` and ``cprox_al``. The ``verdict`` is on the objective.
+    """
     study, label = f"he2023_qp_{d}", f"n = {n}"
     claimed = [f"he2023-qp-{d}-{n}-al-{what}" for what in ("objective", "feasibility", "outer")]
     of_paper = printed(claimed)
@@ -434,22 +406,21 @@ def _program(d: int, n: int, m: int) -> Program:
     metrics = ["feasibility", "outer_iterations", "inner_iterations"]
     violation, outer, inner = mean(study, label, INF, metrics)
     error = sampling_error(objectives, 10) * math.sqrt(2)
-    central = mean(study, f"cProx-AL, {label}", INF, "train_loss")
-    return Program(
-        d=d,
-        n=n,
-        m=m,
-        printed=of_paper,
-        objective=objective,
-        spread=float(objectives.std(ddof=1)),
-        violation=violation,
-        outer=outer,
-        inner=inner,
-        outer_apart=abs(outer - of_paper[2]),
-        excess=abs(objective - of_paper[0]) - error,
-        from_central=abs(objective - central),
-        verdict=verdict(claimed[0]),
-    )
+    return {
+        "d": d,
+        "n": n,
+        "m": m,
+        "printed": of_paper,
+        "objective": objective,
+        "spread": float(objectives.std(ddof=1)),
+        "violation": violation,
+        "outer": outer,
+        "inner": inner,
+        "outer_apart": abs(outer - of_paper[2]),
+        "excess": abs(objective - of_paper[0]) - error,
+        "from_central": abs(objective - mean(study, f"cProx-AL, {label}", INF, "train_loss")),
+        "verdict": verdict(claimed[0]),
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------ privacy
