@@ -10,14 +10,10 @@ import xarray as xr
 
 from admmbench.base.outcomes import Outcome
 from admmbench.figures import wording
-from admmbench.report.data import Cell, FileDifferences, ReferenceComparison, Table
+from admmbench.report.data import FileDifferences, ReferenceComparison, Table
 from admmbench.results import reference
 from admmbench.results.file_differences import contrast
 
-_HEADS = (
-    *("method", "budget", "first", "second", "second - first, interval"),
-    *("largest of a seed", "seeds", "state"),
-)
 # Two studies must agree in these settings for their final values to be comparable.
 _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
@@ -25,7 +21,7 @@ _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sens
 def table(compared: xr.Dataset, *wanted: str) -> Table:
     """Return the table of the settings of a contrast in these states, or in any; fractions are in percent."""
     shown = compared["state"].isin(wanted) if wanted else compared["state"] != ""
-    rows: list[list[str | Cell]] = []
+    rows = []
     for place in np.argwhere(shown.values):
         setting = compared.isel(algorithm=place[0], epsilon=place[1])
         number = {
@@ -33,20 +29,22 @@ def table(compared: xr.Dataset, *wanted: str) -> Table:
             for name in ("first", "second", "difference", "lower", "upper", "largest")
         }
         state = str(setting["state"].item())
-        ends = f" {number['lower']} to {number['upper']}" if setting["lower"].notnull() else ""
+        has_interval = setting["lower"].notnull() and state in ("consistent", "different")
+        ends = f" {number['lower']} to {number['upper']}" if has_interval else ""
         rows.append(
-            [
-                str(setting["algorithm"].item()),
-                wording.budget(float(setting["epsilon"])),
-                number["first"],
-                number["second"],
-                number["difference"] + (ends if state in ("consistent", "different") else ""),
-                number["largest"],
-                str(int(setting["seeds"])),
-                state,
-            ]
+            {
+                "method": str(setting["algorithm"].item()),
+                "budget": wording.budget(float(setting["epsilon"])),
+                "first": number["first"],
+                "second": number["second"],
+                "second - first, interval": number["difference"] + ends,
+                "largest of a seed": number["largest"],
+                "seeds": str(int(setting["seeds"])),
+                "state": state,
+            }
         )
-    return Table(_HEADS, _HEADS[2:-1], rows)
+    numbers = "first", "second", "second - first, interval", "largest of a seed", "seeds"
+    return Table.of_records(rows, *numbers)
 
 
 def states(compared: xr.Dataset) -> dict[str, int]:

@@ -149,27 +149,22 @@ def tuning(experiment: Experiment) -> Table:
     tried = any(
         choice.sensitivity for choices in experiment.chosen.values() for choice in choices.values()
     )
-    rows: list[list[str | Cell]] = [
-        [
-            label,
-            stated(epsilon),
-            ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
-            number(chosen.error),
-            *([number(chosen.error_growth)] if tried else []),
-            ", ".join(map(name, chosen.edges)) or "none",
-        ]
+    growth = "More at half or twice a value, at most"
+    rows = [
+        {
+            "Method": label,
+            "ε": stated(epsilon),
+            "Best settings": ", ".join(
+                f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()
+            ),
+            "Error on held-out rows": number(chosen.error),
+            **({growth: number(chosen.error_growth)} if tried else {}),
+            "At an edge of what was tried": ", ".join(map(name, chosen.edges)) or "none",
+        }
         for label, choices in experiment.chosen.items()
         for epsilon, chosen in choices.items()
     ]
-    heads = [
-        "Method",
-        "ε",
-        "Best settings",
-        "Error on held-out rows",
-        *(["More at half or twice a value, at most"] if tried else []),
-        "At an edge of what was tried",
-    ]
-    return Table(heads, ["ε", *heads[3:-1]], rows)
+    return Table.of_records(rows, "ε", "Error on held-out rows", growth)
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
@@ -309,36 +304,27 @@ def times(results: xr.Dataset) -> Table | None:
 
 def privacy(results: xr.Dataset) -> Table | None:
     """Return the table of totals after the last round, at finite budgets that were run; None if there are none."""
-    accountants = [
-        accountant for accountant in ACCOUNTANTS.values() if accountant.variable in results
-    ]
-    totals = [
-        "epsilon_claimed",
-        *(accountant.variable for accountant in accountants),
-        "epsilon_total",
-    ]
+    accountants = {each.variable: each.column for each in ACCOUNTANTS.values()}
+    totals = {
+        "epsilon_claimed": "ε times rounds",
+        **{name: head for name, head in accountants.items() if name in results},
+        "epsilon_total": "ε guaranteed",
+    }
     totals_of_methods = xr.Dataset({name: statistics.final(results, name) for name in totals})
     totals_of_methods["ran"] = (results["status"] >= 0).any("seed")
     frame = totals_of_methods.to_dataframe(["algorithm", "epsilon"]).reset_index()
     frame = frame[frame["ran"] & np.isfinite(frame["epsilon"])]
     if frame.empty:
         return None
-    columns = [
-        frame["algorithm"].map(lambda label: marked(label, results)),
-        frame["epsilon"].map(stated),
-        frame["delta"].map(given),
-        *(frame[name].map(number) for name in totals),
-        frame["guarantee"],
-    ]
-    numbers = [
-        budget(results),
-        "δ",
-        "ε times rounds",
-        *(accountant.column for accountant in accountants),
-        "ε guaranteed",
-    ]
-    rows = [list(row) for row in zip(*columns, strict=True)]
-    return Table(["Method", *numbers, "Guarantee"], numbers, rows)
+    columns = {
+        "Method": frame["algorithm"].map(lambda label: marked(label, results)),
+        budget(results): frame["epsilon"].map(stated),
+        "δ": frame["delta"].map(given),
+        **{head: frame[name].map(number) for name, head in totals.items()},
+        "Guarantee": frame["guarantee"],
+    }
+    heads = [*columns]
+    return Table(heads, heads[1:-1], [[*row] for row in zip(*columns.values(), strict=True)])
 
 
 def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table | None:
