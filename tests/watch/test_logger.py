@@ -193,11 +193,6 @@ def test_a_study_that_ends_without_a_failed_job_says_how_to_go_on(snakemake):
     assert snakemake.ends() == ["0 of 2 jobs in 0 s; stopped. The same command goes on from there."]
 
 
-def test_where_nothing_is_to_be_done_snakemake_says_so(snakemake):
-    snakemake.says("Nothing to be done")
-    assert snakemake.ends() == ["Nothing to be done"]
-
-
 @pytest.mark.parametrize(("nodes", "said"), [(None, "2 s on 2 cores"), (4, "4 s on 1 core")])
 def test_a_long_study_says_what_it_costs(snakemake, monkeypatch, nodes, said):
     """How many cores a scheduler has is not known."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, Task, TextColumn
 
-from admmbench.forecast.plan import Expected, find_rule
+from admmbench.forecast.plan import Expected
 from admmbench.jobs.progress import INTERVAL, duration
 
 # Lines that `admmbench.jobs.progress` writes.
@@ -26,44 +24,22 @@ _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")
 _REFRESH_SECONDS, _SPEED_SECONDS = 0.5, 3600.0
 
 
-@dataclass
-class Job:
-    """Job that runs, or waits in a scheduler's queue.
+def last_lines(job: Task, count: int) -> list[str]:
+    """Return the last lines of a job's log; none if it has no log."""
+    log: str = job.fields["log"]
+    try:
+        text = Path(log).read_text("utf-8", "replace") if log else ""
+    except OSError:
+        return []
+    return text.splitlines()[-count:]
 
-    Attributes
-    ----------
-    title
-        Title of the row.
-    seconds
-        Forecast of its seconds, of all its cores together.
-    log
-        Path of its log; None if it has no log.
-    row
-        Its row on the board.
-    since
-        Time at which it was started, or handed to a scheduler.
-    """
 
-    title: str
-    seconds: float
-    log: Path | None
-    row: TaskID
-    since: float = field(default_factory=time.time)
-
-    def last_lines(self, count: int) -> list[str]:
-        """Return the last lines of the job's log."""
-        try:
-            text = self.log.read_text("utf-8", "replace") if self.log else ""
-        except OSError:
-            return []
-        return text.splitlines()[-count:]
-
-    def progress(self) -> tuple[float, str]:
-        """Return the part of the job that is done by its log, from 0 to 1, and a text that says the same."""
-        lines = [match for line in self.last_lines(3) if (match := _LINE.search(line))]
-        words = [match["done"] for match in lines[-1:]] + [duration(time.time() - self.since)]
-        part = int(lines[-1][2]) / int(lines[-1][3]) if lines else 0.0
-        return part, ", ".join(words)
+def job_progress(job: Task) -> tuple[float, str]:
+    """Return the part of a job that is done by its log, from 0 to 1, and a text that says the same."""
+    lines = [match for line in last_lines(job, 3) if (match := _LINE.search(line))]
+    words = [match["done"] for match in lines[-1:]] + [duration(job.elapsed or 0.0)]
+    part = int(lines[-1][2]) / int(lines[-1][3]) if lines else 0.0
+    return part, ", ".join(words)
 
 
 class Board:
@@ -92,7 +68,8 @@ class Board:
     ) -> None:
         self.total, self.done, self.failed = sum(counts.values()), 0, set[int]()
         self._title, self._forecasts, self._console = title, forecasts, console
-        self._jobs: dict[int, Job] = {}
+        # A job that runs, or waits in a scheduler's queue, is a row of the bar, by Snakemake's number.
+        self._jobs: dict[int, Task] = {}
         # Core-seconds of all jobs; core-seconds of the jobs that have ended; largest part of the work that was shown.
         self.work = sum(count * self._forecast(rule).seconds for rule, count in counts.items())
         self._worked = self._shown = 0.0
@@ -141,10 +118,10 @@ class Board:
         with self._changing:
             done, rows = self._worked, []
             for job in self._jobs.values():
-                part, words = job.progress()
-                done += part * job.seconds
-                self._bar.update(job.row, completed=part, facts=words)
-                rows.append(f"{job.title}, {words}")
+                part, words = job_progress(job)
+                done += part * job.fields["seconds"]
+                self._bar.update(job.id, completed=part, facts=words)
+                rows.append(f"{job.description.strip()}, {words}")
             # The work of a job that fails or begins again is lost: the bar stands still until as much is done again.
             self._shown = max(self._shown, done / max(self.work, 1e-9))
             completed = min(self._shown, 1) * self.work
@@ -182,31 +159,32 @@ class Board:
             if number in self.failed:
                 self.failed.remove(number)
                 self.work += seconds
-            row = self._bar.add_task(f"  {title}", total=1, facts="")
-            self._jobs[number] = Job(title, seconds, Path(log) if log else None, row)
+            self._bar.add_task(f"  {title}", total=1, facts="", seconds=seconds, log=log)
+            self._jobs[number] = self._bar.tasks[-1]
 
     def finish(self, number: int) -> None:
         """Count a job that succeeds."""
         with self._changing:
             self.done += 1
             if job := self._end(number):
-                self._worked += job.seconds
+                self._worked += job.fields["seconds"]
 
-    def fail(self, number: int) -> Job | None:
+    def fail(self, number: int) -> Task | None:
         """Count a job that fails, and may be tried again, and return it; None if it did not run."""
         with self._changing:
             if job := self._end(number):
                 self.failed.add(number)
-                self.work -= job.seconds
+                self.work -= job.fields["seconds"]
             return job
 
-    def _end(self, number: int) -> Job | None:
+    def _end(self, number: int) -> Task | None:
         if job := self._jobs.pop(number, None):
-            self._bar.remove_task(job.row)
+            self._bar.remove_task(job.id)
         return job
 
     def _forecast(self, rule: str) -> Expected:
-        return find_rule(self._forecasts, rule) or Expected(rule)
+        known = (job for name, job in self._forecasts.items() if rule.endswith(name))
+        return next(known, Expected(rule))
 
     @property
     def elapsed(self) -> float:

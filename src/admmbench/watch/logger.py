@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -221,10 +220,12 @@ class LogHandler(LogHandlerBase):
 
     def _failed(self, record: Any) -> None:
         if self._board and not self._stopped and (job := self._board.fail(record.jobid)):
-            elapsed = duration(time.time() - job.since)
-            self._print(f"✗ {job.title} failed after {elapsed}; {job.log} ends:")
+            from admmbench.watch.board import last_lines
+
+            elapsed, title = duration(job.elapsed or 0.0), job.description.strip()
+            self._print(f"✗ {title} failed after {elapsed}; {job.fields['log']} ends:")
             scheduler_lines = [record.rule_msg] if record.rule_msg else []
-            for line in [*job.last_lines(_LAST_LINES), *scheduler_lines]:
+            for line in [*last_lines(job, _LAST_LINES), *scheduler_lines]:
                 self._print(f"    {line}")
 
     def _conclusion(self, board: Board) -> str:
