@@ -64,12 +64,9 @@ NUMBERS = {"dataset": "diabetes", "algorithm": "objp"}
 
 
 def test_models_have_a_row_for_each_output():
-    assert model_entries(spec(seeds=(0, 1))) == 2 * 10 * 64
     assert model_entries(spec(**NUMBERS)) == 11
     two = {"dataset": "adult", "algorithm": "dp_admm"}
-    assert model_entries(spec(**two)) == 104
     assert model_entries(spec(**two, problem="softmax")) == 2 * 104
-    assert model_entries(spec(**COLUMNS)) == 123
     some = {**COLUMNS, "agents": {"scheme": "columns", "blocks": 2, "features": 50}}
     assert model_entries(spec(**some)) == 50
 

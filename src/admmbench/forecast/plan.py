@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from rich.filesize import decimal
 from rich.table import Table
 
 from admmbench import datasets
@@ -22,7 +22,7 @@ from admmbench.forecast.cost import (
     state_bytes,
     work,
 )
-from admmbench.forecast.timing import Speeds
+from admmbench.forecast.timing import Speeds, by_folder
 from admmbench.jobs.progress import duration
 from admmbench.spec.run import RunSpec
 from admmbench.study.address import rule_name
@@ -65,11 +65,6 @@ def expected(study: Study, speeds: Speeds) -> dict[str, Expected]:
     return expected_jobs
 
 
-def find_rule(jobs: Mapping[str, Expected], rule: str) -> Expected | None:
-    """Find the jobs of a rule, also where another Snakefile puts a prefix before its name; None without any."""
-    return next((expectation for name, expectation in jobs.items() if rule.endswith(name)), None)
-
-
 def plan(study: Study, speeds: Speeds) -> pd.DataFrame:
     """Forecast what each experiment costs, and the data sets.
 
@@ -87,9 +82,7 @@ def plan(study: Study, speeds: Speeds) -> pd.DataFrame:
     jobs = [*_runs(study, speeds), *_attacks(study, speeds)]
     for name, experiment in study.experiments.items():
         # The aggregation writes all numbers once more.
-        counts = Counter(run.address.folder for run in experiment.runs)
-        examples = {run.address.folder: run for run in experiment.runs}
-        numbers = sum(count * _numbers(examples[folder]) for folder, count in counts.items())
+        numbers = sum(len(runs) * _numbers(runs[0]) for runs in by_folder(experiment.runs))
         jobs.append({"experiment": name, "jobs": _FURTHER_JOBS, "disk": numbers})
     jobs += [{"experiment": "", **_dataset_cost(spec)} for spec in study.datasets.values()]
     jobs += [{"experiment": "", "jobs": 1, "disk": _FILE} for _ in study.partitions]
@@ -106,24 +99,24 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
     counted, threads = set[Path](), study.config.threads
     for name, experiment in study.experiments.items():
         runs_folder = study.runs_folder(name)
-        # Runs in one folder differ in budget and seeds alone, and cost alike.
-        costs: dict[str, dict[str, Any]] = {}
-        for run in experiment.runs:
-            path, spec, folder = runs_folder / run.path, run.spec, run.address.folder
-            if path in counted:
-                continue
-            counted.add(path)
-            if folder not in costs:
-                costs[folder] = _run_cost(run, threads, speeds, chosen(spec, study.config.device))
-            cost = {"experiment": name, "title": run.label, **costs[folder]}
+        for runs in by_folder(experiment.runs):
+            device = chosen(runs[0].spec, study.config.device)
+            cost: dict[str, Any] = {"experiment": name, "title": runs[0].label}
+            cost |= _run_cost(runs[0], threads, speeds, device)
             if experiment.timed:  # one job makes all runs
                 cost |= {"rule": rule_name("time", name), "title": f"{name}, run by run"}
                 cost |= {"jobs": 1 / len(experiment.runs)}
-            if (took := speeds.took.get(path)) is not None:
-                # A finished run is forecast without its own time, so that the ratio of the two is honest.
-                forecast = core_seconds(spec, threads, speeds.machine(spec, path))
-                cost |= {"done": 1, "left": 0, "forecast": forecast, "took": took}
-            yield cost
+            for run in runs:
+                path = runs_folder / run.path
+                if path in counted:
+                    continue
+                counted.add(path)
+                finished: dict[str, float] = {}
+                if (took := speeds.took.get(path)) is not None:
+                    # A finished run is forecast without its own time, so that the ratio of the two is honest.
+                    forecast = core_seconds(run.spec, threads, speeds.machine(run.spec, path))
+                    finished = {"done": 1, "left": 0, "forecast": forecast, "took": took}
+                yield cost | finished
 
 
 def _run_cost(run: Run, threads: int, speeds: Speeds, device: str) -> dict[str, Any]:
@@ -214,7 +207,7 @@ def table(costs: pd.DataFrame) -> Table:
         shown.add_column(header, justify="right")
     for place, (name, cost) in enumerate(costs.iterrows()):
         cells = [f"{cost.jobs:.0f}", *(f"{cost[column] / 3600:.2f}" for column in hours)]
-        cells += [_size(cost.mem_mb * 2**20) if cost.mem_mb else "", _size(cost.disk)]
+        cells += [decimal(int(cost.mem_mb * 2**20)) if cost.mem_mb else "", decimal(int(cost.disk))]
         if cost.forecast:
             cells += [f"{cost.done:.0f}", duration(cost.forecast), duration(cost.took)]
             cells += [f"{cost.took / cost.forecast:.2f}"]
@@ -228,7 +221,7 @@ def summary(costs: pd.DataFrame, cores: int) -> str:
     times = [_describe_time(total.seconds / cores, total.left / cores, f"on {cores} cores")]
     if total.on_gpu:
         times.append(_describe_time(total.on_gpu, total.gpu_left, "of a GPU"))
-    checkpoint = f"A running job keeps up to {_size(total.checkpoint)} of checkpoint."
+    checkpoint = f"A running job keeps up to {decimal(int(total.checkpoint))} of checkpoint."
     besides = "besides fetching data, tuning, figures and report"
     return f"About {', and '.join(times)}, {besides}. {checkpoint}"
 
@@ -237,11 +230,3 @@ def _describe_time(seconds: float, left: float, where: str) -> str:
     """Return a time in words, and the part of it that is left to do."""
     whole, rest = duration(seconds), duration(left)
     return f"{whole} {where}" + (f", of which {rest} are left" if rest != whole else "")
-
-
-def _size(n_bytes: float) -> str:
-    """Return a number of bytes in words."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{n_bytes / 1e3:.0f} kB"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -54,25 +54,19 @@ class Speeds:
         self._dataset_folders = dict[str, str]()
         for name, experiment in study.experiments.items():
             folder = study.runs_folder(name)
-            # Runs in one folder differ in budget and seeds alone, and cost alike.
-            costs: dict[str, tuple[int, float]] = {}
-            kinds: dict[str, str] = {}
-            for run in experiment.runs:
-                if chosen(run.spec, study.config.device) != CPU:
+            for runs in by_folder(experiment.runs):
+                spec = runs[0].spec
+                if chosen(spec, study.config.device) != CPU:
                     continue  # the time on a device tells nothing of a processor
-                runs = run.address.folder
-                if runs not in kinds:
-                    kinds[runs] = self._kind(run.spec)
-                    self._specs.setdefault(kinds[runs], run.spec)
-                path = folder / run.path
-                if path not in self.took and (seconds := _recorded(folder, run)):
-                    if runs not in costs:
-                        threads = estimate(run.spec, study.config.threads).threads
-                        costs[runs] = threads, threads * LIMITS.start + work(run.spec)
-                    threads, self._bounds[path] = costs[runs]
-                    self.took[path] = threads * seconds
-                    took, bounds = self._sums[kinds[runs]]
-                    self._sums[kinds[runs]] = took + self.took[path], bounds + self._bounds[path]
+                kind, threads = self._kind(spec), estimate(spec, study.config.threads).threads
+                bound = threads * LIMITS.start + work(spec)
+                self._specs.setdefault(kind, spec)
+                for run in runs:
+                    path = folder / run.path
+                    if path not in self.took and (seconds := _recorded(folder, run)):
+                        self.took[path], self._bounds[path] = threads * seconds, bound
+                        took, bounds = self._sums[kind]
+                        self._sums[kind] = took + self.took[path], bounds + bound
         known = _MEASURED.read()
         names = {kind: _name(kind, spec) for kind, spec in self._specs.items()}
         self._measured = {kind: known[name] for kind, name in names.items() if name in known}
@@ -122,6 +116,14 @@ class Speeds:
             self._dataset_folders[data] = dataset_folder(spec.dataset)
         code = fingerprint.code(spec)
         return f"{self._dataset_folders[data]} {code} {spec.variant} {spec.n_agents} {spec.dtype}"
+
+
+def by_folder(runs: Iterable[Run]) -> list[list[Run]]:
+    """Group runs by their folder: those in one folder differ in budget and seeds alone, and cost alike."""
+    groups = defaultdict[str, list[Run]](list)
+    for run in runs:
+        groups[run.address.folder].append(run)
+    return [*groups.values()]
 
 
 def _time_rounds(spec: RunSpec) -> float:
