@@ -10,15 +10,16 @@ import inspect
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib.metadata import entry_points
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from admmbench.validation import expanded, unknown
+from admmbench.validation import expanded, unknown, warn_renamed
 
 T = TypeVar("T")
 
@@ -214,6 +215,48 @@ def _is_text(node: ast.stmt) -> bool:
     )
 
 
+class FormerNames:
+    """Base of classes whose attributes plug-ins may state and read by their names in earlier versions, with a warning.
+
+    Attributes
+    ----------
+    former_names
+        Present names by former ones; ``record.field`` is a field of an attribute that is a dataclass.
+    """
+
+    former_names: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Give attributes that a class states by former names their present ones."""
+        super().__init_subclass__(**settings)
+        for former, present in cls.former_names.items():
+            value, (name, _, field) = vars(cls).get(former), present.partition(".")
+            # A record that has the former name of one of its fields is stated as it is called today.
+            if value is None or (former == name and not isinstance(value, str)):
+                continue
+            if field and isinstance(value, property):
+                raise TypeError(f"{cls.__name__}.{former}: make {name} a property instead")
+            delattr(cls, former)
+            if field:
+                first = next(vars(base)[name] for base in cls.__mro__[::-1] if name in vars(base))
+                inherited = getattr(cls, name)
+                record = first if isinstance(inherited, property) else inherited
+                value = replace(record, **{field: value})
+                present = f"{name} = {type(first).__name__}({field}=...)"
+            warn_renamed(f"{cls.__name__}.{former}", f"`{present}`", stacklevel=4)
+            setattr(cls, name, value)
+
+    if not TYPE_CHECKING:  # for a type checker, any attribute would be there
+
+        def __getattr__(self, name: str) -> Any:
+            """Return an attribute by its former name."""
+            if name not in self.former_names:
+                text = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(text, name=name, obj=self)
+            warn_renamed(f"{type(self).__name__}.{name}", f"`{self.former_names[name]}`")
+            return attrgetter(self.former_names[name])(self)
+
+
 def subclasses(module: ModuleType, base: type[T]) -> list[type[T]]:
     """Find the subclasses of ``base`` that a module defines."""
     return [
@@ -223,23 +266,6 @@ def subclasses(module: ModuleType, base: type[T]) -> list[type[T]]:
         and issubclass(value, base)
         and value.__module__ == module.__name__
     ]
-
-
-def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
-    """Find the one subclass of ``base`` that a module defines.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or more than one.
-    """
-    classes = subclasses(module, base)
-    if len(classes) != 1:
-        names = [cls.__name__ for cls in classes]
-        raise ValueError(
-            f"{module.__file__}: expected one subclass of {base.__module__}.{base.__name__}, found {names}"
-        )
-    return classes[0]
 
 
 @dataclass(frozen=True)
@@ -298,10 +324,16 @@ class Registry(Generic[T]):
         Raises
         ------
         ValueError
-            As `find_module`; also if the class does not define what its base asks for.
+            As `find_module`; also if the module has no class or several, or its class lacks what its base asks for.
         """
-        module = self.find_module(name)
-        cls = only_subclass(module, self.base)
+        module, base = self.find_module(name), self.base
+        classes = subclasses(module, base)
+        if len(classes) != 1:
+            names = [cls.__name__ for cls in classes]
+            raise ValueError(
+                f"{module.__file__}: expected one subclass of {base.__module__}.{base.__name__}, found {names}"
+            )
+        (cls,) = classes
         if inspect.isabstract(cls):
             missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
             raise ValueError(f"{module.__file__}: {cls.__name__} does not define {missing}")

@@ -12,13 +12,11 @@ import re
 import textwrap
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
-from operator import attrgetter
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -232,48 +230,6 @@ def warn_renamed(former: str, present: str, stacklevel: int = 3) -> None:
     """Warn of a name of an earlier version, by default at the place that called the caller."""
     text = f"{former} is now called {present}; rename it"
     warnings.warn(text, FutureWarning, stacklevel=stacklevel)
-
-
-class FormerNames:
-    """Base of classes whose attributes plug-ins may state and read by their names in earlier versions, with a warning.
-
-    Attributes
-    ----------
-    former_names
-        Present names by former ones; ``record.field`` is a field of an attribute that is a dataclass.
-    """
-
-    former_names: ClassVar[Mapping[str, str]] = {}
-
-    def __init_subclass__(cls, **settings: Any) -> None:
-        """Give attributes that a class states by former names their present ones."""
-        super().__init_subclass__(**settings)
-        for former, present in cls.former_names.items():
-            value, (name, _, field) = vars(cls).get(former), present.partition(".")
-            # A record that has the former name of one of its fields is stated as it is called today.
-            if value is None or (former == name and not isinstance(value, str)):
-                continue
-            if field and isinstance(value, property):
-                raise TypeError(f"{cls.__name__}.{former}: make {name} a property instead")
-            delattr(cls, former)
-            if field:
-                first = next(vars(base)[name] for base in cls.__mro__[::-1] if name in vars(base))
-                inherited = getattr(cls, name)
-                record = first if isinstance(inherited, property) else inherited
-                value = replace(record, **{field: value})
-                present = f"{name} = {type(first).__name__}({field}=...)"
-            warn_renamed(f"{cls.__name__}.{former}", f"`{present}`", stacklevel=4)
-            setattr(cls, name, value)
-
-    if not TYPE_CHECKING:  # for a type checker, any attribute would be there
-
-        def __getattr__(self, name: str) -> Any:
-            """Return an attribute by its former name."""
-            if name not in self.former_names:
-                text = f"{type(self).__name__!r} object has no attribute {name!r}"
-                raise AttributeError(text, name=name, obj=self)
-            warn_renamed(f"{type(self).__name__}.{name}", f"`{self.former_names[name]}`")
-            return attrgetter(self.former_names[name])(self)
 
 
 def in_present_keys(values: Mapping[str, Any], former_keys: Mapping[str, str]) -> dict[str, Any]:

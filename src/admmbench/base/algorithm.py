@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from admmbench.base.observers import Observer
 from admmbench.base.types import Array, Guarantee, Messages
+from admmbench.plugins import FormerNames
 from admmbench.privacy import Cost, Privacy, Release
 from admmbench.problems.base import Problem, State
 from admmbench.problems.needs import Need
-from admmbench.validation import FormerNames
 from admmbench.validation import parameters as parameters
 
 Role = Literal["contender", "reference", "optimum"]

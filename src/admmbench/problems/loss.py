@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets import DatasetInfo
-from admmbench.validation import FormerNames, parameters
+from admmbench.plugins import FormerNames
+from admmbench.validation import parameters
 
 Array = NDArray[Any]
 
