@@ -50,18 +50,16 @@ def overhear() -> list[int]:
     Numbers of the signals that came; the list grows with each signal.
     """
     received: list[int] = []
+
+    def note(previous_handler: Callable[[int, Any], Any], number: int, frame: object) -> None:
+        received.append(number)
+        previous_handler(number, frame)
+
     for number in (*SIGNALS, signal.SIGTERM):
         previous_handler = signal.getsignal(number)
         if callable(previous_handler):
-            signal.signal(number, partial(_note, received, previous_handler))
+            signal.signal(number, partial(note, previous_handler))
     return received
-
-
-def _note(
-    received: list[int], previous_handler: Callable[[int, Any], Any], number: int, frame: object
-) -> None:
-    received.append(number)
-    previous_handler(number, frame)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import xarray as xr
@@ -58,20 +58,20 @@ def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
     for agent, selections in enumerate(shares):
         for seed_places, rows in selections:
             owner[seed_places, rows] = agent
-    agents = len(shares)
+    n_classes, labels = 0, np.zeros(owner.shape[1], int)
     if isinstance(split, Split) and data.n_classes:
-        labels = split.dataset.y_train
-        counts = np.stack(
-            [_class_counts(owners, agents, labels, data.n_classes) for owners in owner]
-        )
-        counted: tuple[str, ...] = ("seed", "agent", "class")
-    else:
-        counts = np.stack([np.bincount(owners[owners >= 0], minlength=agents) for owners in owner])
-        counted = ("seed", "agent")
-    coords = {"seed": [*seeds], **({"class": [*data.class_names]} if "class" in counted else {})}
+        n_classes, labels = data.n_classes, split.dataset.y_train
+    counts = np.zeros((len(seeds), len(shares), max(n_classes, 1)), np.int64)
+    for place, owners in enumerate(owner):
+        owned = owners >= 0
+        np.add.at(counts[place], (owners[owned], labels[owned]), 1)
     drawn = xr.Dataset(
-        {"owner": (dims, owner), "counts": (counted, counts)}, coords, _identity(scheme, data)
+        {"owner": (dims, owner), "counts": (("seed", "agent", "class"), counts)},
+        {"seed": [*seeds]},
+        _identity(scheme, data),
     )
+    names = {"class": [*data.class_names]}
+    drawn = drawn.assign_coords(names) if n_classes else drawn.isel({"class": 0})
     return drawn if scheme.shuffled else drawn.isel(seed=0, drop=True)
 
 
@@ -153,15 +153,6 @@ def _selections(owner: NDArray[np.int32], agents: int) -> list[RowSelection]:
         first = int(owned[0]) if len(owned) else 0
         return [slice(first + start, first + end) for start, end in bounds]
     return [owned[start:end] for start, end in bounds]
-
-
-def _class_counts(
-    owner: NDArray[np.int32], agents: int, labels: NDArray[Any], classes: int
-) -> NDArray[np.int64]:
-    """Count the rows of each agent and class, shape (agents, classes)."""
-    owned = owner >= 0
-    cells = owner[owned] * classes + labels[owned]
-    return np.bincount(cells, minlength=agents * classes).reshape(agents, classes)
 
 
 def code() -> str:

@@ -14,9 +14,7 @@ _FIRST = 1.0
 
 
 @contextlib.contextmanager
-def shown(
-    title: str, unit: str = "round", console: Console | None = None
-) -> Iterator[Callable[[int, int], None]]:
+def shown(title: str, unit: str = "round") -> Iterator[Callable[[int, int], None]]:
     """Show the progress of a loop on standard error.
 
     Parameters
@@ -25,14 +23,12 @@ def shown(
         Title of the loop.
     unit
         Name of one pass.
-    console
-        Console to write to; standard error by default.
 
     Yields
     ------
     A function of the passes done and their total, to be called after each pass.
     """
-    console = console or Console(stderr=True, soft_wrap=True, highlight=False, emoji=False)
+    console = Console(stderr=True, soft_wrap=True, highlight=False, emoji=False)
     if not console.is_terminal:
         yield _line_printer(title, unit, console)
         return

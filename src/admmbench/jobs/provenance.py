@@ -16,6 +16,8 @@ from admmbench.engine import devices
 from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 
+# Settings of a run that are attributes as they are.
+_AS_STATED = ("epsilon", "delta", "sensitivity", "rounds", "evaluate_every", "dtype", "time_limit")
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
@@ -62,15 +64,9 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "metric": spec.as_problem.loss.metric,
         "partition": _json(complete["agents"]),
         "agents": spec.n_agents,
-        "epsilon": spec.epsilon,
-        "delta": spec.delta,
-        "sensitivity": spec.sensitivity,
         "privacy": _json(complete["privacy"]),
-        "rounds": spec.rounds,
-        "evaluate_every": spec.evaluate_every,
-        "dtype": spec.dtype,
-        "time_limit": spec.time_limit,
         "accountants": _json(complete["accountants"]),
+        **{name: getattr(spec, name) for name in _AS_STATED},
         "fingerprint": fingerprint.of_run(spec),
     }
 
