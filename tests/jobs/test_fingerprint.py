@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import admmbench
 from admmbench import plugins
-from admmbench.datasets import prepare
 from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 from tests import pages
@@ -117,6 +116,20 @@ def package(tmp_path):
     return tmp_path / "admmbench"
 
 
+def printed(code, *words, folder=None, **environment):
+    """Words that code prints in a process of its own, which imports the package from a folder if one is given."""
+    if folder:
+        environment["PYTHONPATH"] = str(folder)
+    return subprocess.run(
+        [sys.executable, "-B", "-c", code, *words],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+
 RUNS = {
     **{name: {"algorithm": name} for name in ("objp", "objt", "outp")},
     "squared": {"dataset": "diabetes", "algorithm": "objp"},
@@ -132,15 +145,7 @@ def fingerprints(package, names=("objp", "objt", "outp")):
         f"for run in {runs!r}:\n"
         "    print(fingerprint.of_run(RunSpec(**run)))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code],
-        cwd=package.parent,
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return dict(zip(names, done.stdout.split(), strict=True))
+    return dict(zip(names, printed(code, folder=package.parent), strict=True))
 
 
 def edit(path, old, new):
@@ -155,30 +160,6 @@ def differ(before, after):
 
 def changed(package, before):
     return differ(before, fingerprints(package, tuple(before)))
-
-
-@pytest.mark.slow
-def test_edits_reach_the_runs_that_they_concern(package):
-    before = fingerprints(package)
-    assert len(set(before.values())) == 3
-
-    edit(package / "algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
-    edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
-    edit(package / "figures/style.py", "import ", "import json\nimport ")
-    assert changed(package, before) == set()
-
-    edit(package / "algorithms/objp.py", "math.sqrt(sub.t)", "math.sqrt(1 + sub.t)")
-    assert changed(package, before) == {"objp"}
-
-    edit(
-        package / "base/inexact.py",
-        "math.sqrt(t) / self.a",
-        "math.sqrt(1 + t) / self.a",
-    )
-    assert changed(package, before) == {"objp", "objt"}
-
-    edit(package / "engine/streams.py", "SFC64", "PCG64")
-    assert changed(package, before) == {"objp", "objt", "outp"}
 
 
 def test_a_run_covers_its_own_loss_and_no_other(package):
@@ -213,14 +194,7 @@ def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
 
     def taken(text):
         path.write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-c", code, path],
-            env={**os.environ, "ADMMBENCH_CACHE": str(cache)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found, parsed = done.stdout.split()
+        found, parsed = printed(code, str(path), ADMMBENCH_CACHE=str(cache))
         return found, int(parsed)
 
     first, parsed = taken(CODE)
@@ -234,67 +208,26 @@ def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
     assert taken(CODE)[0] == first
 
 
-def test_plugin_files_count_with_what_they_import(tmp_path):
-    plugin = tmp_path / "mine.py"
-    source = (
-        "from admmbench.base.algorithm import parameters\n"
-        "from admmbench.algorithms.objp import ObjP\n\n\n"
-        "@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n    b: float = 1.0\n"
-    )
-    plugin.write_text(source)
-    spec = RunSpec(dataset="digits", algorithm=str(plugin))
-    first = fingerprint.of_run(spec)
-    for cached in (fingerprint._read, fingerprint.of_modules):
-        cached.cache_clear()
-    plugin.write_text(source.replace("1.0", "2.0"))
-    assert fingerprint.of_run(spec) != first
-
-
-def test_a_fingerprint_imports_nothing(package):
-    """Planning reads the sources of figures and statistics; their packages take seconds to import."""
-    code = (
-        "import sys; from admmbench.jobs import fingerprint; "
-        "fingerprint.of_modules(('admmbench.report.rendering',)); "
-        "print('scipy.stats' in sys.modules, 'seaborn' in sys.modules)"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=package.parent,
-        env={"PYTHONPATH": str(package.parent)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert shown.stdout.split() == ["False", "False"]
-
-
 RUN = ["run", "dataset=digits", "algorithm=objp", "epsilon=1", "rounds=1", "seeds=1"]
 SLOW = ["scipy.fft", "scipy.optimize", "scipy.signal", "scipy.stats", "dp_accounting.pld"]
+# Parts of the suite that each call of Snakemake imports.
+PLANNING = "claims.claims study.config jobs.partitions files.netcdf watch.logger forecast.cost"
+STARTED = {
+    # scipy.stats and scipy.signal, which dp-accounting imports as a whole, take a quarter of a short run.
+    "run": f"from admmbench.cli import main; main([*{RUN!r}, *sys.argv[1:]])",
+    "planning": f"import admmbench.{PLANNING.replace(' ', ', admmbench.')}",
+    "fingerprint": "from admmbench.jobs import fingerprint; "
+    "fingerprint.of_modules(('admmbench.report.rendering',))",
+}
 
 
-def test_a_run_imports_no_statistics(tmp_path):
-    """scipy.stats and scipy.signal, which dp-accounting imports as a whole, take a quarter of a short run."""
-    prepare("digits", tmp_path / "data")
-    words = [*RUN, "--data", str(tmp_path / "data"), "--output", str(tmp_path / "run.nc")]
-    code = (
-        f"import sys; from admmbench.cli import main; main({words!r}); "
-        f"print([name for name in {SLOW!r} if name in sys.modules])"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.splitlines()[-1] == "[]"
-
-
-def test_planning_imports_no_statistics():
-    """Each call of Snakemake imports what the rules use."""
-    modules = (
-        "claims.claims, study.config, jobs.partitions, files.netcdf, watch.logger, forecast.cost"
-    )
-    code = (
-        f"import sys, admmbench.{modules.replace(', ', ', admmbench.')}; "
-        f"print([name for name in {SLOW!r} if name in sys.modules])"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+@pytest.mark.parametrize("name", STARTED)
+def test_what_starts_often_imports_nothing_slow(name, prepared, tmp_path):
+    """Planning reads the sources of figures and statistics, whose packages take seconds to import."""
+    slow = [*SLOW, "seaborn"] if name == "fingerprint" else SLOW
+    code = f"import sys; {STARTED[name]}; print([name for name in {slow!r} if name in sys.modules])"
+    words = ["--data", str(prepared), "--output", str(tmp_path / "run.nc")]
+    assert printed(code, *words)[-1] == "[]"
 
 
 LOSS = """
@@ -360,16 +293,13 @@ def test_a_plug_in_is_followed_through_the_api(tmp_path):
     ("call", "file"),
     [
         ("of_dataset('femnist')", "datasets/femnist_shards.csv"),
-        ("of_page('admmbench.report.rendering')", "report/templates/report.css"),
-        ("of_page('admmbench.report.overview')", "report/templates/overview.html.jinja"),
         ("of_page('admmbench.report.rendering')", "report/vendor/plot.min.js"),
     ],
 )
 def test_files_that_are_no_modules_count_where_they_are_read(package, call, file):
     def found(call):
         code = f"from admmbench.jobs import fingerprint; print(fingerprint.{call})"
-        env = {**os.environ, "PYTHONPATH": str(package.parent)}
-        return subprocess.check_output([sys.executable, "-B", "-c", code], env=env, text=True)
+        return printed(code, folder=package.parent)
 
     other = "of_dataset('mnist')"
     before, untouched = found(call), found(other)

@@ -36,7 +36,7 @@ def _figures(options: argparse.Namespace) -> None:
     from admmbench.study import config
     from admmbench.validation import checked
 
-    results = _read_drawn_results(options.file, options.results, options.reference)
+    results = _read_drawn_results(options)
     name = results.attrs["experiment"]
     if options.results:
         entries, looks = config.read_figures(options.file)
@@ -48,28 +48,14 @@ def _figures(options: argparse.Namespace) -> None:
         print(path)
 
 
-def _read_drawn_results(source: Path, results: Path | None, from_reference: bool) -> xr.Dataset:
-    """Return the results from which figures are drawn.
-
-    Parameters
-    ----------
-    source
-        File of results or figures, or the name of an experiment.
-    results
-        File of results, for a file of figures.
-    from_reference
-        Whether the source is the name of an experiment with reference results.
-
-    Raises
-    ------
-    ValueError
-        If the arguments do not name results.
-    """
+def _read_drawn_results(options: argparse.Namespace) -> xr.Dataset:
+    """Return the results from which figures are drawn; ValueError if the arguments name none."""
     from admmbench.results import reference
 
-    if from_reference and results:
+    source, results = options.file, options.results
+    if options.reference and results:
         raise ValueError("--reference: leave it out where --results names what is drawn")
-    if from_reference:
+    if options.reference:
         if references := reference.load([str(source)]):
             return references[str(source)]
         raise ValueError(

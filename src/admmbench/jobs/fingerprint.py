@@ -187,12 +187,9 @@ def _read(path: Path) -> _Source:
 
 @lru_cache
 def _source(name: str) -> Path:
-    """Return the file of a module of this package, without importing the module."""
+    """Return the file of a module of this package, without importing it; it exists only if the module does."""
     path = _ROOT.joinpath(*name.split(".")[1:])
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
-        if file.exists():
-            return file
-    raise ModuleNotFoundError(f"module {name} has no source file")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 @lru_cache
@@ -205,7 +202,7 @@ def imports(path: Path) -> tuple[str, ...]:
             modules += [_defining_modules()[name]] if name in _defining_modules() else []
             continue
         modules.append(module)
-        if name and _is_module(f"{module}.{name}"):
+        if name and _source(f"{module}.{name}").exists():
             modules.append(f"{module}.{name}")
     return tuple(dict.fromkeys(modules))
 
@@ -235,11 +232,3 @@ def _defining_modules() -> dict[str, str]:
 def _is_inside(name: str) -> bool:
     """Return whether a module is of this package."""
     return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
-
-
-@lru_cache
-def _is_module(name: str) -> bool:
-    try:
-        return _source(name).exists()
-    except ModuleNotFoundError:
-        return False
