@@ -210,11 +210,6 @@ class Tab:
         """Text of a file that the page saved."""
         return self.content(name).decode("utf-8")
 
-    def picture(self, whole: bool = False) -> bytes:
-        """PNG of what is seen, or of the whole page."""
-        found = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
-        return base64.b64decode(found["data"])
-
     def pdf(self) -> bytes:
         """What printing gives."""
         return base64.b64decode(self.send("Page.printToPDF")["data"])

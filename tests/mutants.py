@@ -1,6 +1,6 @@
 """Break the code at random places, one at a time, and see whether the tests notice.
 
-    python -m tests.mutants --seed 1 --count 150 [--rooms engine ...] [--list] [--only N ...] [--resume FILE]
+    python -m tests.mutants --seed 1 --count 150 [--rooms engine ...]
 
 A mutant that no test notices is a hole in the tests, or it is equivalent: nobody could see the difference. Which of the
 two it is, a reader decides. What is broken is a copy of the source; only its own room's tests are run, the likeliest
@@ -278,17 +278,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--rooms", nargs="+", default=[*ROOMS], choices=[*ROOMS], metavar="ROOM")
-    parser.add_argument("--list", action="store_true", help="print the mutants only")
-    parser.add_argument("--only", type=int, nargs="+", metavar="N", help="try these, known or not")
-    parser.add_argument("--resume", type=Path, metavar="FILE", help="of results")
     given = parser.parse_args()
     drawn = list(enumerate(draw(given.seed, given.count, given.rooms)))
-    if given.list:
-        print(*(f"{number:4d} {mutant}" for number, mutant in drawn), sep="\n")
-        return
     folder = Path(tempfile.gettempdir()) / "admmbench-mutants"
     folder.mkdir(exist_ok=True)
-    results = given.resume or folder / f"seed-{given.seed}.jsonl"
+    results = folder / f"seed-{given.seed}.jsonl"
     lines = results.read_text().splitlines() if results.exists() else []
     known: dict[str, str] = {each["mutant"]: each["by"] for each in map(json.loads, lines)}
     bench = Bench(folder)
@@ -308,16 +302,15 @@ def main() -> None:
             sys.exit(f"the tests fail without any mutant: {failed}")
         note("none", "", began)
     for number, mutant in drawn:
-        if number in given.only if given.only else str(mutant) not in known:
+        if str(mutant) not in known:
             began = time.monotonic()
             note(str(mutant), bench.attempt(mutant), began)
             print(f"{number:4d} {known[str(mutant)] or 'SURVIVED'} {mutant}", flush=True)
-    tried = [(number, mutant) for number, mutant in drawn if str(mutant) in known]
-    survivors = [(number, mutant) for number, mutant in tried if not known[str(mutant)]]
+    survivors = [(number, mutant) for number, mutant in drawn if not known[str(mutant)]]
     print()
     for room in given.rooms:
         number, left = (
-            sum(room_of(mutant.path) == room for _, mutant in of) for of in (tried, survivors)
+            sum(room_of(mutant.path) == room for _, mutant in of) for of in (drawn, survivors)
         )
         if number:
             print(f"{room}: {number - left} of {number} killed")

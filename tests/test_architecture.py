@@ -293,18 +293,3 @@ def test_no_code_builds_sentences_where_results_are_numbers(room):
         for text in sentences(tree)
     }
     assert not found
-
-
-def test_a_sentence_is_told_from_a_message_and_from_a_name():
-    told = ['f"{n} runs were lost"', 'x = f"lost: {n}" f" of {m} runs"', 'f(f"not {a} but {b}")']
-    assert all(list(sentences(ast.parse(text))) for text in told)
-    fine = [
-        'raise ValueError(f"{n} runs were lost")',
-        'why = f"{n} runs were lost"; raise ValueError(why)',
-        'f"{a}_{b}.nc"',
-        'f"figures/{name}.svg"',
-        'f\'<svg width="{width}" role="img">\'',
-        'f"ε = {e:.3g} pp"',
-        '"a b"',
-    ]
-    assert not any(list(sentences(ast.parse(text))) for text in fine)
