@@ -33,17 +33,6 @@ def through_json(value, into):
     return unpack(json.loads(text), arrays, into)
 
 
-def test_a_state_comes_back_into_another():
-    kept, other = state(0), state(1)
-    found = through_json(kept, other)
-    assert found is other
-    for name in ("w", "z"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(kept, name))
-        assert getattr(found, name).dtype == getattr(kept, name).dtype
-    np.testing.assert_array_equal(found.parts[0], kept.parts[0])
-    assert found.rounds == 3
-
-
 @pytest.mark.parametrize("updates", [1, 3])
 def test_what_is_one_array_in_a_state_of_consensus_stays_one(updates):
     """The last iterates are the models themselves with one local update, and others with several."""
