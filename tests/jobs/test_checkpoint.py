@@ -1,26 +1,18 @@
 """Checkpoints: whatever stops a job, it goes on to the same bytes; what is damaged or stale is not taken up."""
 
 import io
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench import simulate
-from admmbench.datasets import load_dataset, prepare
+from admmbench.datasets import load_dataset
 from admmbench.engine.context import Context
 from admmbench.engine.rounds import Snapshot
 from admmbench.engine.trace import Trace
 from admmbench.jobs import job
 from admmbench.jobs.checkpoint import Checkpoint
-from admmbench.results import statistics
 from admmbench.spec.run import RunSpec
 
 SPEC = RunSpec(
@@ -209,80 +201,6 @@ def test_a_wrong_interval_is_named(monkeypatch):
     monkeypatch.setenv("ADMMBENCH_CHECKPOINT_MINUTES", "soon")
     with pytest.raises(ValueError, match=r"ADMMBENCH_CHECKPOINT_MINUTES.*'soon'"):
         job.checkpoint_minutes()
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("prepared") / "digits"
-    prepare("digits", folder)
-    return folder
-
-
-def start(folder, rounds, prepared):
-    """A job, as the pipeline starts it."""
-    words = [
-        *("dataset=digits", "algorithm=objp", "agents=3", "epsilon=1", f"rounds={rounds}"),
-        *(f"evaluate_every={rounds}", "seeds=0-1"),
-    ]
-    files = ["--output", str(folder / "x.nc"), "--checkpoint", str(folder / "state")]
-    files += ["--data", str(prepared)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "admmbench", "run", *words, *files],
-        env={**os.environ, "ADMMBENCH_CHECKPOINT_MINUTES": "0.0005"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(condition, process):
-    deadline = time.monotonic() + 60
-    while not condition() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def saved(path):
-    """When a checkpoint was written; 0 if there is none."""
-    return path.stat().st_mtime_ns if path.exists() else 0
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path, prepared):
-    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
-    for folder in (undisturbed, killed):
-        folder.mkdir()
-    assert start(undisturbed, 2500, prepared).wait() == 0
-    moments, last = random.Random(0), 0
-    for _ in range(3):
-        process = start(killed, 2500, prepared)
-        wait_for(lambda since=last: saved(killed / "state") > since, process)
-        time.sleep(moments.uniform(0, 0.3))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        last = saved(killed / "state")
-    assert not (killed / "x.nc").exists()
-    process = start(killed, 2500, prepared)
-    assert "going on after round" in process.communicate()[1]
-    assert (killed / "x.nc").read_bytes() == (undisturbed / "x.nc").read_bytes()
-
-
-def test_a_warning_is_heard(tmp_path, prepared):
-    process = start(tmp_path, 100_000, prepared)
-    wait_for((tmp_path / "state").exists, process)
-    process.terminate()
-    _, log = process.communicate()
-    assert process.returncode == 1
-    assert "stopped by SIGTERM after round" in log
-    assert "the same command goes on from there" in log
-    assert not (tmp_path / "x.nc").exists()
-    assert (tmp_path / "state").exists()
-
-
-def test_a_time_limit_ends_a_run_and_records_it():
-    trace = simulate("digits", "objp", agents=3, rounds=500, seeds=[0, 1], time_limit=1e-9)
-    assert list(trace.status.values) == [2, 2]
-    assert trace.test_error[:, 1:].isnull().all()
-    assert statistics.final(trace, "test_error").isnull().all()
 
 
 def test_a_longer_limit_goes_on_where_the_shorter_one_ended(attempt, expected, tmp_path):

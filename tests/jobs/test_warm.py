@@ -1,6 +1,7 @@
 """Warm workers: a job of a worker is the job of a process of its own."""
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -13,8 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from admmbench.datasets import prepare
 from admmbench.jobs import warm
+from tests.workflow.project import wait_for
 
 METHOD = """
 from admmbench.algorithms.objp import ObjP
@@ -24,13 +25,6 @@ class Mine(ObjP):
         {body}
         return super().schedule(sub)
 """
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("prepared") / "digits"
-    prepare("digits", folder)
-    return folder
 
 
 class Jobs:
@@ -69,13 +63,6 @@ class Jobs:
         """Processes of workers that wait, once one does."""
         wait_for(lambda: self.idle)
         return self.idle
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def lives(process):
@@ -163,6 +150,34 @@ def test_a_kill_of_the_job_is_one_of_its_worker(jobs):
     assert "going on after round" in errors
     assert "stopped by SIGTERM after round" in errors
     assert process.returncode == 1
+
+
+def saved(path):
+    """When a checkpoint was written; 0 if there is none."""
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_a_run_ends_in_the_same_bytes(jobs):
+    given = {"rounds": 2500, "workers": False}
+    *_, undisturbed = jobs.run("undisturbed", "evaluate_every=2500", **given)
+    words = ["algorithm=objp", "rounds=2500", "evaluate_every=2500", "--output=killed.nc"]
+    moments, state = random.Random(0), jobs.folder / "state"
+
+    def kill_after_a_checkpoint():
+        last = saved(state)
+        process = jobs.start(*words, workers=False)
+        wait_for(lambda: saved(state) > last)
+        time.sleep(moments.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+
+    for _ in range(3):
+        kill_after_a_checkpoint()
+    assert not (jobs.folder / "killed.nc").exists()
+    _, _, errors, killed = jobs.run("killed", "evaluate_every=2500", **given)
+    assert "going on after round" in errors
+    assert killed == undisturbed != b""
 
 
 def test_a_worker_that_is_killed_is_a_job_that_is_killed(jobs):
