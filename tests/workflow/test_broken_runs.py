@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 
-import h5py
 import pytest
 import yaml
 
@@ -160,14 +159,6 @@ def test_damaged_files_are_made_again_by_the_same_command(project, finished, how
         assert (data / path.name).read_bytes() == path.read_bytes()
     assert {path for path, state in untouched(project).items() if state != before[path]} == {run}
     assert "Nothing to be done" in project.run()
-
-
-def test_a_result_that_another_program_changed(project, finished):
-    (path,) = project.results("objp")
-    with h5py.File(path, "r+") as trace:
-        trace["test_error"][0, 0] += 0.01
-    project.run("--", "results")
-    assert path.read_bytes() == finished.results("objp")[0].read_bytes()
 
 
 def test_what_is_damaged_while_a_study_runs_fails_one_job_and_is_made_by_the_next_call(project):
