@@ -1,6 +1,5 @@
 """The generic profile, as the tutorial for clusters rehearses it."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 
 from tests.cluster.project import SmallProject
 from tests.pages import ROOT, blocks, save
-from tests.workflow.project import assert_same
+from tests.workflow.project import assert_same, call
 
 pytestmark = pytest.mark.cluster
 
@@ -32,15 +31,9 @@ def test_the_rehearsal_of_the_tutorial_gives_the_same_files_as_without_a_cluster
             save(block._replace(text=replaced(block.text, "sh ", f"{NOTHING}sh ")), project.folder)
         elif block.language == "sh":
             words = replaced(block.text, "config/quick.yaml", "config/tiny.yaml").strip()
-            done = subprocess.run(
-                f"{words} --seconds-between-status-checks 1",
-                shell=True,
-                cwd=project.folder,
-                env={**project.environment, "PATH": path},
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
+            line = f"{words} --seconds-between-status-checks 1"
+            environment = {**project.environment, "PATH": path}
+            done = call(line, project.folder, environment, shell=True)
             assert done.returncode == 0, done.stdout
             assert "Submitted job" in project.log
             called += 1

@@ -17,7 +17,7 @@ from tests.device import simulated
 from tests.plugins import write_method
 from tests.wheel import install
 from tests.workflow.own import OwnFolder
-from tests.workflow.project import ROOT, assert_same, wait_for
+from tests.workflow.project import ROOT, assert_same, call, wait_for
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
@@ -221,16 +221,9 @@ def test_runs_of_several_methods_share_a_gpu(slurm, tmp_path):
     places = (project.folder, project.folder / "src", ROOT)
     targets = [f"results/runs/{run}.nc" for run in sorted(project.planned())]
     before = {job["JobId"] for job in jobs(slurm)}
-    done = subprocess.run(
-        project.command(
-            *("--retries", "0", "--config", "device=cuda", "gres=shard:1", "--", *targets)
-        ),
-        cwd=project.folder,
-        env={**outside, "PYTHONPATH": os.pathsep.join(map(str, places))},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    options = ["--retries", "0", "--config", "device=cuda", "gres=shard:1", "--", *targets]
+    environment = {**outside, "PYTHONPATH": os.pathsep.join(map(str, places))}
+    done = call(project.command(*options), project.folder, environment)
     assert done.returncode == 0, done.stdout
     runs = [
         job

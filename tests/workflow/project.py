@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -78,6 +78,14 @@ def _difference(found: bytes | None, expected: bytes | None) -> str:
     return f"same values, {len(found)} and {len(expected)} bytes, differ from byte {at}"
 
 
+def call(
+    words: Sequence[str] | str, folder: Path, environment: dict[str, str], **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Call a program in a folder; what it prints is one text."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.run(words, cwd=folder, env=environment, text=True, **pipes, **options)
+
+
 class Project:
     """A copy of the project."""
 
@@ -129,14 +137,7 @@ class Project:
 
     def call(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Call a program in the folder; what it prints is one text."""
-        return subprocess.run(
-            words,
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        return call(words, self.folder, {**self.environment, **environment})
 
     def admmbench(self, *words: str) -> str:
         """What `admmbench` prints, in a process that has its imports; it must end well."""

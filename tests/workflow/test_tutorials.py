@@ -5,7 +5,6 @@ import io
 import os
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -13,7 +12,7 @@ import pytest
 
 from tests.pages import ROOT, blocks, save
 from tests.workflow import forked
-from tests.workflow.project import Project
+from tests.workflow.project import Project, call
 
 pytestmark = pytest.mark.slow
 
@@ -43,13 +42,7 @@ def command(line, project):
         status, printed = forked.snakemake(Path.cwd(), words[1:], project.environment)
     else:
         assert words[0] == "admmbench", line
-        done = subprocess.run(
-            [forked.python_of_jobs(), "-m", *words],
-            env=project.environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        done = call([forked.python_of_jobs(), "-m", *words], Path.cwd(), project.environment)
         status, printed = done.returncode, done.stdout
     assert status == 0, printed
     return printed

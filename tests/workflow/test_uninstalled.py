@@ -1,12 +1,11 @@
 """A clone where Snakemake is installed and the package is not."""
 
 import os
-import subprocess
 
 import pytest
 
 from tests.wheel import environment
-from tests.workflow.project import Project
+from tests.workflow.project import Project, call
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +22,9 @@ def python(tmp_path_factory):
     ],
 )
 def test_snakemake_alone_says_what_to_install(python, options, status, last, tmp_path):
-    done = subprocess.run(
-        [python, "-m", "snakemake", *options],
-        cwd=Project(tmp_path / "clone").folder,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    clone = Project(tmp_path / "clone").folder
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = call([python, "-m", "snakemake", *options], clone, without)
     assert done.returncode == status, done.stdout
     _, line, *_, end = done.stdout.splitlines()
     assert line == "admmbench is not installed here: run `make env` or `pip install .` first."
