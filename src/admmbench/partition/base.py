@@ -23,16 +23,18 @@ class Scheme(Strict):
     """What is partitioned."""
     by_labels: ClassVar[bool] = False
     """Whether labels decide who holds a row, so that a record with another label would move others."""
+    uneven: ClassVar[bool] = False
+    """Whether seeds give an agent other numbers of rows."""
 
     @property
     def shuffled(self) -> bool:
         """Return whether seeds draw their own rows."""
-        return False
+        return getattr(self, "shuffle", False)
 
     @property
-    def uneven(self) -> bool:
-        """Return whether seeds give an agent other numbers of rows."""
-        return False
+    def tests_on_test_part(self) -> bool:
+        """Return whether the rows of the test part test, and none of them trains."""
+        return getattr(self, "train", None) is None
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
         """Count the training rows of all agents together; at most, where it depends on targets and `data` has none."""
@@ -46,14 +48,13 @@ class Scheme(Strict):
         """Count the columns that are used."""
         return info.n_features
 
+    @abstractmethod
+    def n_agents(self, info: DatasetInfo) -> int:
+        """Count the agents or parties; ValueError if the data set cannot serve them."""
+
     def shares(self, dataset: Dataset) -> str:
         """Return in words what agents hold, as far as the name of the scheme does not tell."""
         return ""
-
-    @property
-    def tests_on_test_part(self) -> bool:
-        """Return whether the rows of the test part test, and none of them trains."""
-        return getattr(self, "train", None) is None
 
     def order_warning(self, dataset: Dataset) -> str:
         """Return a warning if the order of the rows gives agents other targets than chance would, else nothing."""
@@ -77,15 +78,6 @@ class Scheme(Strict):
         draws
             For each seed, the source of its random numbers.
         """
-
-
-def check_agents(agents: int, n_train: int, info: DatasetInfo) -> int:
-    """Return the number of agents; ValueError if there are fewer training rows. Drawn problems have no rows."""
-    if agents > n_train and not info.drawn:
-        raise ValueError(
-            f"agents: {agents} agents cannot share the {n_train} training rows of {info.name}; at most one agent a row"
-        )
-    return agents
 
 
 def equal_parts(n: int, parts: int) -> list[slice]:

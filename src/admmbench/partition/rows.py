@@ -3,21 +3,63 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Shares, Split
-from admmbench.partition.base import Draw, Scheme, check_agents, equal_parts
+from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Split
+from admmbench.partition.base import Draw, Scheme, equal_parts
 from admmbench.partition.targets import describe_targets, targets_differ
 from admmbench.validation import Count, suggestion
 
+Random = np.random.Generator | None
+"""Random numbers of a seed; None where nothing is drawn."""
 
-class IID(Scheme):
+
+class RowScheme(Scheme):
+    """Rule by which the rows of a data set are partitioned, once for all seeds or anew for each."""
+
+    if TYPE_CHECKING:  # the place of the key in files differs between schemes
+        agents: int
+
+    def n_agents(self, info: DatasetInfo) -> int:
+        """Count the agents; ValueError if the data set cannot serve them. Drawn problems have no rows."""
+        if self.by_labels and not info.n_classes:
+            raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
+        if self.agents > (n := self.n_train(info)) and not info.drawn:
+            raise ValueError(
+                f"agents: {self.agents} agents cannot share the {n} training rows of {info.name}; at most one agent a "
+                "row"
+            )
+        return self.agents
+
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
+        """Partition the rows, see `Scheme.split`; rows that train come from both parts if `train` is stated."""
+        agents = range(self.n_agents(dataset.info))
+        train = getattr(self, "train", None)
+        if train:
+            dataset = _with_all_rows(dataset)
+        if self.shuffled:
+            cuts = [(slice(k, k + 1), self.cut(dataset, draw())) for k, draw in enumerate(draws)]
+        else:
+            cuts = [(slice(0, len(draws)), self.cut(dataset))]
+        shares = [[(seeds, rows[agent]) for seeds, rows in cuts] for agent in agents]
+        if not isinstance(train, int):
+            return Split(dataset, shares)
+        everything = np.arange(dataset.n_train)
+        others = [(seeds, np.setdiff1d(everything, np.concatenate(rows))) for seeds, rows in cuts]
+        return Split(dataset, shares, others)
+
+    @abstractmethod
+    def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
+        """Return the training rows of each agent, in increasing order."""
+
+
+class IID(RowScheme):
     """Partition into equal shares of the rows, as ``numpy.array_split`` cuts them (sizes differ by one at most).
 
     ``shuffle: false`` keeps the file order, as the code of ryu2021 and ryu2022 does, so that all seeds share one
@@ -37,11 +79,6 @@ class IID(Scheme):
             raise ValueError("train draws rows at random; it needs shuffle: true")
         return self
 
-    @property
-    def shuffled(self) -> bool:
-        """Return whether seeds draw their own rows."""
-        return self.shuffle
-
     def n_train(self, data: DatasetInfo | Dataset) -> int:
         """Count the training rows of all agents."""
         return self.train or data.n_train
@@ -57,7 +94,7 @@ class IID(Scheme):
             raise ValueError(
                 f"train: {self.train} of the {total} rows of {info.name} leave none to test on"
             )
-        return check_agents(self.agents, self.n_train(info), info)
+        return super().n_agents(info)
 
     def shares(self, dataset: Dataset) -> str:
         """Return in words the order of the rows, and how labels then differ between agents."""
@@ -65,7 +102,7 @@ class IID(Scheme):
             return ""
         if self.shuffle:
             return "rows in random order, another for each seed"
-        return f"rows in file order; {describe_targets(dataset, equal_parts(dataset.n_train, self.agents))}"
+        return f"rows in file order; {describe_targets(dataset, self.cut(dataset))}"
 
     def order_warning(self, dataset: Dataset) -> str:
         """Return a warning if the file order gives agents other targets than chance would, else nothing."""
@@ -76,25 +113,16 @@ class IID(Scheme):
             f"for rows in random order set agents: {{scheme: iid, agents: {self.agents}, shuffle: true}}"
         )
 
-    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
-        """Cut the rows into equal shares, see `Scheme.split`."""
-        everyone = slice(0, len(draws))
-        if not self.shuffle:
-            return Split(
-                dataset, [[(everyone, rows)] for rows in equal_parts(dataset.n_train, self.agents)]
-            )
-        if self.train:
-            dataset = _with_all_rows(dataset)
-        orders, n = _draw_orders(dataset, draws), self.n_train(dataset)
-
-        def take(part: slice) -> Shares:
-            return [(seeds, np.sort(order[part])) for seeds, order in orders]
-
-        shares = [take(part) for part in equal_parts(n, self.agents)]
-        return Split(dataset, shares, take(slice(n, None)) if self.train else None)
+    def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
+        """Cut the rows into equal shares, see `RowScheme.cut`."""
+        parts = equal_parts(self.n_train(dataset), self.agents)
+        if rng is None:
+            return parts
+        order = rng.permutation(dataset.n_train)
+        return [np.sort(order[part]) for part in parts]
 
 
-class Stratified(Scheme):
+class Stratified(RowScheme):
     """Partition into equal shares of each class, so that all agents have equally many rows and the same class ratio.
 
     he2023 (section 5.2) has such folds. The rows of a class beyond a multiple of ``agents`` are left out: its last
@@ -109,53 +137,30 @@ class Stratified(Scheme):
     shuffle: bool = False
     train: Literal["all"] | None = None
 
-    @property
-    def shuffled(self) -> bool:
-        """Return whether seeds draw their own rows."""
-        return self.shuffle
-
     def n_train(self, data: DatasetInfo | Dataset) -> int:
         """Count the training rows of all agents; of a `DatasetInfo`, before rows are left out."""
         if isinstance(data, DatasetInfo):
             return data.n_train + (data.n_test if self.train else 0)
-        return sum(count - count % self.agents for count in self._counts(data))
+        parts = [data.y_train, data.y_test] if self.train else [data.y_train]
+        counts = np.bincount(np.concatenate(parts)).tolist()
+        return sum(count - count % self.agents for count in counts)
 
-    def n_agents(self, info: DatasetInfo) -> int:
-        """Count the agents; ValueError if the targets are no classes, or there are too few rows."""
-        if not info.n_classes:
-            raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
-        return check_agents(self.agents, self.n_train(info), info)
-
-    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
-        """Cut each class into equal shares, see `Scheme.split`; ValueError if a class has fewer rows than agents."""
-        for name, count in zip(dataset.class_names, self._counts(dataset), strict=True):
-            if 0 < count < self.agents:
+    def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
+        """Cut each class into equal shares, see `RowScheme.cut`; ValueError if a class has fewer rows than agents."""
+        order = np.arange(dataset.n_train) if rng is None else rng.permutation(dataset.n_train)
+        shares = []
+        for label, name in enumerate(dataset.class_names):
+            rows = order[dataset.y_train[order] == label]
+            if 0 < len(rows) < self.agents:
                 raise ValueError(
-                    f"agents: {self.agents} agents cannot share the {count} rows of class {name!r} of {dataset.name}"
+                    f"agents: {self.agents} agents cannot share the {len(rows)} rows of class {name!r} of "
+                    f"{dataset.name}"
                 )
-        if self.train:
-            dataset = _with_all_rows(dataset)
-        orders = [(slice(0, len(draws)), np.arange(dataset.n_train))]
-        if self.shuffle:
-            orders = _draw_orders(dataset, draws)
-        folds = [(seeds, self._folds(dataset, order)) for seeds, order in orders]
-        return Split(
-            dataset, [[(seeds, rows[p]) for seeds, rows in folds] for p in range(self.agents)]
-        )
-
-    def _counts(self, dataset: Dataset) -> list[int]:
-        """Count the rows of each class that may train."""
-        parts = [dataset.y_train, dataset.y_test] if self.train else [dataset.y_train]
-        return np.bincount(np.concatenate(parts), minlength=dataset.n_classes).tolist()
-
-    def _folds(self, dataset: Dataset, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Cut each class in this order of the rows; return the rows of each agent, shape (agents, n), increasing."""
-        classes = [order[dataset.y_train[order] == k] for k in range(dataset.n_classes)]
-        cut = [rows[: len(rows) - len(rows) % self.agents] for rows in classes]
-        return np.sort(np.hstack([rows.reshape(self.agents, -1) for rows in cut]), axis=1)
+            shares.append(rows[: len(rows) - len(rows) % self.agents].reshape(self.agents, -1))
+        return [*np.sort(np.hstack(shares), axis=1)]
 
 
-class By(Scheme):
+class By(RowScheme):
     """Partition by an attribute of the records, such as a hospital: an agent for each value, perhaps without rows."""
 
     scheme: Literal["by"]
@@ -174,14 +179,9 @@ class By(Scheme):
 
     def shares(self, dataset: Dataset) -> str:
         """Return in words how labels differ between agents."""
-        return describe_targets(dataset, self._rows(dataset))
+        return describe_targets(dataset, self.cut(dataset))
 
-    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
-        """Give each agent the rows of its value, see `Scheme.split`."""
-        everyone = slice(0, len(draws))
-        return Split(dataset, [[(everyone, rows)] for rows in self._rows(dataset)])
-
-    def _rows(self, dataset: Dataset) -> Sequence[RowSelection]:
+    def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
         """Return the training rows of each value: slices, which copy nothing, where rows are in its order."""
         attribute = dataset.attributes[self.column]
         codes, values = attribute.train, np.arange(len(attribute.values) + 1)
@@ -198,11 +198,6 @@ class ByWriter(By):
 
     scheme: Literal["by_writer"]  # type: ignore[assignment]
     column: Literal["writer"] = Field(default="writer", exclude=True)
-
-
-def _draw_orders(dataset: Dataset, draws: Sequence[Draw]) -> list[tuple[slice, NDArray[np.int64]]]:
-    """Draw an order of the training rows for each seed."""
-    return [(slice(k, k + 1), draw().permutation(dataset.n_train)) for k, draw in enumerate(draws)]
 
 
 def _with_all_rows(dataset: Dataset) -> Dataset:

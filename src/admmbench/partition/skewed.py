@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from admmbench.datasets import Dataset, DatasetInfo, Split
-from admmbench.partition.base import Draw, Scheme, check_agents
-from admmbench.partition.rows import IID
+from admmbench.datasets import Dataset, DatasetInfo, RowSelection, n_rows
+from admmbench.partition.base import equal_parts
+from admmbench.partition.rows import IID, Random, RowScheme
 from admmbench.validation import Count, Number
 
-# What `Scheme.shares` returns.
-_UNEQUAL = "of each label other shares for each agent, drawn for each seed"
+# Part of what `Scheme.shares` returns.
 _TOUCHES = (
     "labels decide who holds a row, so that neighbours are of the rows as they are shared out"
 )
 
-Alpha = Annotated[Number, Field(gt=0, le=1e6)]
-"""Concentration of a Dirichlet distribution."""
 
-
-class _SkewedScheme(Scheme):
+class _SkewedScheme(RowScheme):
     """Partition of rows in an order that is drawn for each seed, as are the shares of agents."""
+
+    uneven: ClassVar[bool] = True
 
     agents: Count
 
@@ -36,35 +34,25 @@ class _SkewedScheme(Scheme):
         return True
 
     @property
-    def uneven(self) -> bool:
-        """Return true: seeds draw how many rows an agent has."""
-        return True
-
-    @property
     def fixed(self) -> IID:
         """Return the partition into equal shares in file order."""
         return IID(agents=self.agents)
 
-    def n_agents(self, info: DatasetInfo) -> int:
-        """Count the agents; ValueError if the data set cannot serve them."""
-        if self.by_labels and not info.n_classes:
-            raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
-        return check_agents(self.agents, info.n_train, info)
-
-    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
-        """Draw the owner of each row, see `Scheme.split`."""
-        owners = [self._owners(dataset, draw()) for draw in draws]
-        return Split(
-            dataset,
-            [
-                [(slice(k, k + 1), np.flatnonzero(owner == p)) for k, owner in enumerate(owners)]
-                for p in range(self.agents)
-            ],
-        )
+    def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
+        """Draw the owner of each row, by classes if labels decide, see `RowScheme.cut`."""
+        assert rng is not None
+        groups = [rng.permutation(dataset.n_train)]
+        if self.by_labels:
+            labels, (order,) = dataset.y_train[groups[0]], groups
+            groups = [order[labels == label] for label in range(dataset.n_classes)]
+        owners = np.empty(dataset.n_train, np.int64)
+        for rows, agents in zip(groups, self._owners([*map(len, groups)], rng), strict=True):
+            owners[rows] = agents
+        return [np.flatnonzero(owners == agent) for agent in range(self.agents)]
 
     @abstractmethod
-    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the agent of each training row."""
+    def _owners(self, sizes: list[int], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """Draw the agent of each row of groups with these numbers of rows."""
 
 
 class Quantity(_SkewedScheme):
@@ -75,18 +63,20 @@ class Quantity(_SkewedScheme):
     """
 
     scheme: Literal["quantity"]
-    alpha: Alpha
+    alpha: Annotated[Number, Field(gt=0, le=1e6)]
 
     def shares(self, dataset: Dataset) -> str:
         """Return in words how rows are partitioned."""
         return "unequal numbers of rows, drawn for each seed"
 
-    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
-        order = rng.permutation(dataset.n_train)
-        return _owners_from_shares(order, rng.dirichlet(np.full(self.agents, self.alpha)))
+    def _owners(self, sizes: list[int], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        for size in sizes:
+            shares = rng.dirichlet(np.full(self.agents, self.alpha))
+            ends = np.round(np.cumsum(shares)[:-1] * size).astype(int)
+            yield np.searchsorted(ends, np.arange(size), side="right")
 
 
-class Dirichlet(_SkewedScheme):
+class Dirichlet(Quantity):
     """Partition with unequal labels: each class has its own shares, drawn from a symmetric Dirichlet distribution.
 
     An agent's share of a class has the mean and the variance that `Quantity` states for all rows, for each class by
@@ -95,20 +85,11 @@ class Dirichlet(_SkewedScheme):
 
     by_labels: ClassVar[bool] = True
 
-    scheme: Literal["dirichlet"]
-    alpha: Alpha
+    scheme: Literal["dirichlet"]  # type: ignore[assignment]
 
     def shares(self, dataset: Dataset) -> str:
         """Return in words how rows are partitioned."""
-        return f"{_UNEQUAL}; {_TOUCHES}"
-
-    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
-        order, owners = rng.permutation(dataset.n_train), np.empty(dataset.n_train, np.int64)
-        for label in range(dataset.n_classes):
-            rows = order[dataset.y_train[order] == label]
-            shares = rng.dirichlet(np.full(self.agents, self.alpha))
-            owners[rows] = _owners_from_shares(np.arange(len(rows)), shares)
-        return owners
+        return f"of each label other shares for each agent, drawn for each seed; {_TOUCHES}"
 
 
 class Labels(_SkewedScheme):
@@ -139,22 +120,10 @@ class Labels(_SkewedScheme):
         """Return in words how rows are partitioned."""
         return f"labels of an agent: {self.per_agent}, drawn for each seed; {_TOUCHES}"
 
-    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
-        order, owners = rng.permutation(dataset.n_train), np.empty(dataset.n_train, np.int64)
-        labels, agents = rng.permutation(dataset.n_classes), rng.permutation(self.agents)
+    def _owners(self, sizes: list[int], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        labels, agents = rng.permutation(len(sizes)), rng.permutation(self.agents)
         # Agents, in a drawn order, take the next classes of a drawn circle.
-        taken = np.arange(self.agents * self.per_agent) % dataset.n_classes
-        for place, label in enumerate(labels):
-            rows = order[dataset.y_train[order] == label]
-            holders = agents[np.flatnonzero(taken == place) // self.per_agent]
-            sizes = [len(part) for part in np.array_split(rows, len(holders))]
-            owners[rows] = np.repeat(holders, sizes)
-        return owners
-
-
-def _owners_from_shares(order: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the owner of each of ``range(n)``: shares follow each other in this order, rounded to whole rows."""
-    ends = np.round(np.cumsum(shares)[:-1] * len(order)).astype(int)
-    owners = np.empty(len(order), np.int64)
-    owners[order] = np.searchsorted(ends, np.arange(len(order)), side="right")
-    return owners
+        taken = labels[np.arange(self.agents * self.per_agent) % len(sizes)]
+        for label, size in enumerate(sizes):
+            holders = agents[np.flatnonzero(taken == label) // self.per_agent]
+            yield np.repeat(holders, [n_rows(part) for part in equal_parts(size, len(holders))])
