@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Split
+from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Shares, Split
 from admmbench.partition.base import Draw, Scheme, equal_parts
 from admmbench.partition.targets import describe_targets, targets_differ
 from admmbench.validation import Count, suggestion
@@ -50,9 +50,12 @@ class RowScheme(Scheme):
         shares = [[(seeds, rows[agent]) for seeds, rows in cuts] for agent in agents]
         if not isinstance(train, int):
             return Split(dataset, shares)
-        everything = np.arange(dataset.n_train)
-        others = [(seeds, np.setdiff1d(everything, np.concatenate(rows))) for seeds, rows in cuts]
-        return Split(dataset, shares, others)
+        everything = np.arange(dataset.n_train, dtype=np.int64)
+        tests: Shares = []
+        for seeds, rows in cuts:
+            used = np.concatenate([everything[part] for part in rows])
+            tests.append((seeds, np.setdiff1d(everything, used)))
+        return Split(dataset, shares, tests)
 
     @abstractmethod
     def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
