@@ -14,15 +14,6 @@ from pandas.api import types
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 from admmbench.datasets._base import TARGET_END, Arrays, Attribute, untested
-from admmbench.datasets._table_kinds import (
-    MOST_CATEGORIES,
-    Kinds,
-    columns_of_kind,
-    kind_of,
-    leave_empty_out,
-    left_out_columns,
-    presumptions,
-)
 from admmbench.datasets._table_settings import (
     RECORD,
     Columns,
@@ -34,12 +25,19 @@ from admmbench.datasets._table_settings import (
     listed,
 )
 from admmbench.datasets._table_values import (
+    MOST_CATEGORIES,
     MOST_CLASSES,
+    Kinds,
     are_mostly_numbers,
     are_numbers,
     as_texts,
+    columns_of_kind,
     identifiers,
     is_text,
+    kind_of,
+    leave_empty_out,
+    left_out_columns,
+    presumptions,
     read_numbers,
     sorted_values,
     spellings,
@@ -73,9 +71,7 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
     ValueError
         If there are no records, two columns of one name, or values that are neither a number nor text.
     """
-    names = [str(name) for name in frame.columns]
-    different(names)
-    checked(list[Text], names, "columns")
+    checked(list[Text], different(map(str, frame.columns)), "columns")
     if not len(frame):
         raise ValueError("there are no records")
     # Text is told by its type where it can be, as there is much of it.

@@ -12,7 +12,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,17 +115,7 @@ def file_checksums(path: str, kind: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table, by its name in a folder; the name of a single file is empty."""
     files = sources(path, kind)
     names = [""] if files == [expanded(path)] else [file.name for file in files]
-    checksums = {}
-    for name, file in zip(names, files, strict=True):
-        state = file.stat()
-        checksums[name] = f"sha256:{_sha256(file, state.st_mtime_ns, state.st_ino, state.st_size)}"
-    return checksums
-
-
-@lru_cache
-def _sha256(path: Path, changed: int, number: int, size: int) -> str:
-    """Hash a file once for each time of change, number and size."""
-    return hash_file(path)
+    return {name: f"sha256:{hash_file(file)}" for name, file in zip(names, files, strict=True)}
 
 
 def find_format(path: str, kind: str, key: str) -> str:

@@ -98,13 +98,15 @@ class Columns(Strict):
         return name in self.categories or self.kinds.get(name) == "leave_out"
 
 
-def different(names: Iterable[str], what: str = "columns", hint: str = "") -> None:
-    """Refuse columns, or other things with names, of which two have one name: a setting could mean either."""
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+def different(names: Iterable[str], what: str = "columns", hint: str = "") -> list[str]:
+    """Return names of columns, or of other things; ValueError if two are equal, as a setting could mean either."""
+    counts = Counter(names)
+    if repeated := [name for name, count in counts.items() if count > 1]:
         hint = f"; {hint}" * bool(hint)
         raise ValueError(
             f"several {what} have the name {listed(repeated)}; rename all but one{hint}"
         )
+    return [*counts]
 
 
 def listed(names: Sequence[str]) -> str:

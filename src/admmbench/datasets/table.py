@@ -27,18 +27,12 @@ _CODE = hashlib.sha256(b"".join(module.read_bytes() for module in _MODULES)).hex
 _FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
 
 
-def _each_once(names: list[str]) -> list[str]:
-    """Return names; ValueError if two are equal."""
-    different(names)
-    return names
-
-
 class Settings(Columns):
     """Settings of a table: its files, and what the user states about its columns."""
 
     path: str
     format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""
-    names: Annotated[list[Text], AfterValidator(_each_once)] = []
+    names: Annotated[list[Text], AfterValidator(different)] = []
 
 
 class Table(DatasetDefinition):
@@ -203,7 +197,7 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
     dict
         Settings of the data set.
     """
-    from admmbench.datasets import _table_arrays, _table_kinds, _table_values  # slow to import
+    from admmbench.datasets import _table_arrays, _table_values  # slow to import
 
     frame, settings = _table_arrays.make_table(data, groups, {})
     # Numbers in text do not show that they are categories.
@@ -211,7 +205,7 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
         str(name)
         for name, values in frame.items()
         if values.dtype == "category"
-        and _table_kinds.kind_of(str(name), values, settings)[0] == "category"
+        and _table_values.kind_of(str(name), values, settings)[0] == "category"
     ]
     # Whole numbers have no point, as classes and groups of arrays have none.
     frame[settings.target] = frame[settings.target].convert_dtypes()
