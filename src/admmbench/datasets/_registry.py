@@ -5,7 +5,6 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from filelock import FileLock
@@ -26,22 +25,12 @@ _DATASETS = plugins.Registry(
     group="admmbench.datasets",
     base=DatasetDefinition,  # type: ignore[type-abstract]
 )
+find_module = _DATASETS.find_module
 
 
 def list_datasets() -> list[str]:
     """Return the names of all data sets, sorted."""
     return _DATASETS.names()
-
-
-def find_module(name: str) -> ModuleType:
-    """Find the module that defines a data set, by its name or the path of a file ending in ``.py``.
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message gives the nearest name.
-    """
-    return _DATASETS.find_module(name)
 
 
 def is_foreign(name: str) -> bool:

@@ -30,9 +30,6 @@ VALUES = {
     "sex": ("Female", "Male"),
 }
 N_VALUES = {name: len(values) for name, values in VALUES.items()}
-CITATION = (
-    "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. doi:10.24432/C5XW20"
-)
 
 
 class Adult(DatasetDefinition):
@@ -54,7 +51,10 @@ class Adult(DatasetDefinition):
         "attributes": N_VALUES,
         "files": FILES,
         "licence": "CC BY 4.0",
-        "citation": CITATION,
+        "citation": (
+            "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. "
+            "doi:10.24432/C5XW20"
+        ),
         "default_problem": "logistic",
     }
 

@@ -18,16 +18,11 @@ class AdultA(DatasetDefinition):
     name = "adult_a"
 
     facts = {
+        **adult.Adult.facts,
         "title": "adult-a (census income, all records)",
         "n_train": 32_561,
         "n_test": 16_281,
         "n_features": 21,
-        "class_names": adult.LABELS,
-        "attributes": adult.N_VALUES,
-        "files": adult.FILES,
-        "licence": "CC BY 4.0",
-        "citation": adult.CITATION,
-        "default_problem": "logistic",
         "domain": adult_b.DOMAIN,
     }
 

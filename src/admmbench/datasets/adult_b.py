@@ -57,16 +57,14 @@ class AdultB(DatasetDefinition):
         return settings
 
     facts = {
+        **adult.Adult.facts,
         "title": "adult-b (census income, study of fairness)",
-        "n_train": 30_162,
-        "n_test": 15_060,
         "n_features": 39,
-        "class_names": adult.LABELS,
-        "attributes": adult.N_VALUES,
         "files": (FILE,),
         "licence": "not stated by the study; that of Adult is CC BY 4.0",
-        "citation": f"{adult.CITATION}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}",
-        "default_problem": "logistic",
+        "citation": (
+            f"{adult.Adult.facts['citation']}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}"
+        ),
     }
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:

@@ -55,10 +55,8 @@ class GisetteLike(gisette.Gisette):
     name = "gisette_like"
 
     facts = {
+        **gisette.Gisette.facts,
         "title": "Stand-in for gisette, made from MNIST",
-        "n_train": N_TRAIN,
-        "n_test": N_TEST,
-        "n_features": 2 * N_REAL,
         "class_names": tuple(map(str, CLASSES)),
         "files": FILES,
         "checksums": {"gisette_like": CHECKSUM},
@@ -67,7 +65,6 @@ class GisetteLike(gisette.Gisette):
             f"{Mnist.facts['citation']} Recipe: I. Guyon. Design of experiments for the NIPS 2003 "
             "variable selection benchmark, 2003."
         ),
-        "default_problem": "logistic",
         "note": "stand-in for gisette, made from MNIST",
     }
 
