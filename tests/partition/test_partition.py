@@ -14,57 +14,50 @@ from admmbench.contracts.made_up_data import make_dataset, make_regression, writ
 from admmbench.datasets import Attribute, Split, n_rows
 
 
+def split_of(scheme, dataset, seeds=1):
+    """The split of a partition for some seeds, which has as many agents as the scheme counts."""
+    scheme = partition.as_partition(scheme)
+    draws = [partial(np.random.default_rng, seed) for seed in range(seeds)]
+    split = scheme.split(dataset, draws)
+    parts = split.shares if isinstance(split, Split) else split.columns
+    assert len(parts) == scheme.n_agents(dataset.info)
+    return split
+
+
 def rows_of(scheme, dataset, seeds=1):
-    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
-    split = partition.as_partition(scheme).split(dataset, orders)
+    split = split_of(scheme, dataset, seeds)
     everything = np.arange(split.dataset.n_train)
     return [[(seeds, everything[rows]) for seeds, rows in agent] for agent in split.shares]
 
 
-@settings(max_examples=50)
-@given(n=st.integers(1, 80), data=st.data(), shuffle=st.booleans(), seeds=st.integers(1, 3))
-def test_iid_gives_every_row_to_one_agent(n, data, shuffle, seeds):
-    agents = data.draw(st.integers(1, n))
-    scheme = {"scheme": "iid", "agents": agents, "shuffle": shuffle}
-    shares = rows_of(scheme, make_dataset(n, 1), seeds)
-    sizes = [len(agent[0][1]) for agent in shares]
-    assert max(sizes) - min(sizes) <= 1
-    for s in range(seeds):
-        own = [r for agent in shares for k, r in agent if s in range(*k.indices(seeds))]
-        assert sorted(np.concatenate(own)) == list(range(n))
+def of_seed(agents, s, seeds):
+    """Rows of every agent for one of the seeds."""
+    return [rows for agent in agents for k, rows in agent if s in range(*k.indices(seeds))]
 
 
-@settings(max_examples=50)
+@settings(max_examples=100)
 @given(n=st.integers(1, 60), n_test=st.integers(1, 20), data=st.data(), seeds=st.integers(1, 3))
-def test_drawn_rows_train_and_the_rest_tests(n, n_test, data, seeds):
-    train = data.draw(st.integers(1, n + n_test - 1))
-    agents = data.draw(st.integers(1, train))
+def test_iid_gives_every_row_to_one_agent_or_to_the_test(n, n_test, data, seeds):
+    shuffle = data.draw(st.booleans())
+    train = data.draw(st.none() | st.integers(1, n + n_test - 1)) if shuffle else None
+    agents = data.draw(st.integers(1, train or n))
     dataset = make_dataset(n, n_test)
-    scheme = partition.as_partition(
-        {"scheme": "iid", "agents": agents, "shuffle": True, "train": train}
-    )
-    assert scheme.n_agents(dataset.info) == agents
-    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
-    split = scheme.split(dataset, orders)
-    np.testing.assert_array_equal(
-        split.dataset.X_train, np.concatenate([dataset.X_train, dataset.X_test])
-    )
-    np.testing.assert_array_equal(
-        split.dataset.y_train, np.concatenate([dataset.y_train, dataset.y_test])
-    )
+    scheme = {"scheme": "iid", "agents": agents, "shuffle": shuffle, "train": train}
+    split, shares = split_of(scheme, dataset, seeds), rows_of(scheme, dataset, seeds)
+    for name in ("X", "y"):
+        parts = [getattr(dataset, f"{name}_{part}") for part in ("train", "test")]
+        expected = np.concatenate(parts) if train else parts[0]
+        np.testing.assert_array_equal(getattr(split.dataset, f"{name}_train"), expected)
+    assert (split.held_out is None) == (train is None)
     for s in range(seeds):
-        sizes = [len(agent[s][1]) for agent in split.shares]
-        assert sum(sizes) == train
+        own = of_seed(shares, s, seeds)
+        sizes = [len(rows) for rows in own]
+        assert sum(sizes) == (train or n)
         assert max(sizes) - min(sizes) <= 1
-        held_out = split.held_out[s]
-        assert held_out[0] == slice(s, s + 1)
-        every = np.concatenate([*(agent[s][1] for agent in split.shares), held_out[1]])
-        assert sorted(every) == list(range(n + n_test))
-
-
-def test_drawn_rows_need_a_draw():
-    with pytest.raises(ValueError, match="needs shuffle: true"):
-        partition.as_partition({"scheme": "iid", "agents": 2, "train": 5})
+        if train:
+            assert split.held_out[s][0] == slice(s, s + 1)
+            own.append(split.held_out[s][1])
+        assert sorted(np.concatenate(own)) == list(range(n + n_test if train else n))
 
 
 def test_file_order_is_numpys_split():
@@ -79,12 +72,9 @@ def test_file_order_is_numpys_split():
 def stratified(dataset, agents, seeds=1, **settings):
     """Rows of every agent for every seed, as classes and as numbers of rows."""
     scheme = partition.as_partition({"scheme": "stratified", "agents": agents, **settings})
-    assert scheme.n_agents(dataset.info) == agents
-    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
-    split = scheme.split(dataset, orders)
+    split = split_of(scheme, dataset, seeds)
     assert split.held_out is None
     np.testing.assert_array_equal(split.dataset.X_test, dataset.X_test)
-    assert isinstance(split, Split)
     used = sum(n_rows(agent[0][1]) for agent in split.shares)
     assert scheme.n_train(dataset) == used
     assert used <= scheme.n_train(dataset.info)
@@ -115,8 +105,7 @@ def test_strata_give_every_agent_the_same_classes(counts, test, data, shuffle, e
     )
     np.testing.assert_array_equal(split.dataset.y_train, pool)
     for s in range(seeds):
-        own = [r for agent in split.shares for k, r in agent if s in range(*k.indices(seeds))]
-        assert len(own) == agents
+        own = of_seed(split.shares, s, seeds)
         for rows in own:
             assert (np.diff(rows) > 0).all()
             assert np.bincount(pool[rows], minlength=len(counts)).tolist() == [
@@ -245,29 +234,16 @@ def test_shares_of_numbers_are_in_their_unit():
     assert made.in_unit(made.y_train.astype(float)).tolist() == [1e9] * 50 + [1e9 + 40] * 50
 
 
+HOLD = "of an agent's rows {} to {} % have the label '0', of all rows {} % ({} agents)"
+
+
 @pytest.mark.parametrize(
     ("labels", "scheme", "words"),
     [
-        (
-            np.repeat(range(5), 20),
-            5,
-            "rows in file order; of an agent's rows 0 to 100 % have the label '0', of all rows 20 % (5 agents)",
-        ),
-        (
-            np.repeat([0, 1], [90, 10]),
-            10,
-            "rows in file order; of an agent's rows 0 to 100 % have the label '0', of all rows 90 % (10 agents)",
-        ),
-        (
-            np.tile(range(5), 20),
-            5,
-            "rows in file order; of an agent's rows 20 to 20 % have the label '0', of all rows 20 % (5 agents)",
-        ),
-        (
-            np.repeat([0, 1], 50),
-            {"scheme": "by_writer"},
-            "of an agent's rows 0 to 100 % have the label '0', of all rows 50 % (4 agents)",
-        ),
+        (np.repeat(range(5), 20), 5, f"rows in file order; {HOLD.format(0, 100, 20, 5)}"),
+        (np.repeat([0, 1], [90, 10]), 10, f"rows in file order; {HOLD.format(0, 100, 90, 10)}"),
+        (np.tile(range(5), 20), 5, f"rows in file order; {HOLD.format(20, 20, 20, 5)}"),
+        (np.repeat([0, 1], 50), {"scheme": "by_writer"}, HOLD.format(0, 100, 50, 4)),
         (
             np.repeat([0, 1], 50),
             {"scheme": "iid", "agents": 2, "shuffle": True},
@@ -293,33 +269,6 @@ def test_writers_keep_their_rows_as_slices_that_copy_nothing():
         assert isinstance(rows, slice)
         of_writer = np.flatnonzero(dataset.attributes["writer"].train == g)
         np.testing.assert_array_equal(np.arange(50)[rows], of_writer)
-
-
-@pytest.mark.parametrize(
-    ("scheme", "message"),
-    [
-        (61, "61 agents cannot share the 60 training rows"),
-        (
-            {"scheme": "iid", "agents": 2, "shuffle": True, "train": 90},
-            "90 of the 90 rows of made leave none to test on",
-        ),
-        (
-            {"scheme": "by_writer"},
-            "does not say the 'writer' of a row; its records have no attributes",
-        ),
-        ({"scheme": "stratified", "agents": 61}, "61 agents cannot share the 60 training rows"),
-    ],
-)
-def test_impossible_partitions(scheme, message):
-    with pytest.raises(ValueError, match=message):
-        partition.as_partition(scheme).n_agents(make_dataset(60).info)
-
-
-def test_numbers_have_no_strata():
-    with pytest.raises(ValueError, match="targets of made numbers are no classes"):
-        partition.as_partition({"scheme": "stratified", "agents": 2}).n_agents(
-            make_regression().info
-        )
 
 
 # Any attribute
@@ -349,21 +298,42 @@ def test_by_writer_is_by_the_column_writer():
         assert partition.as_partition(scheme).model_dump() == {"scheme": "by_writer"}
 
 
-@pytest.mark.parametrize(
-    ("scheme", "message"),
-    [
-        ({"scheme": "by", "column": "wrd"}, "does not say the 'wrd' of a row; did you mean 'ward'"),
-        ({"scheme": "by", "column": "xy"}, r"'xy' of a row \(there are ward\)"),
-        ({"scheme": "dirichelt"}, "unknown scheme 'dirichelt'; did you mean 'dirichlet'"),
-        ({"agents": 3}, "lacks the key scheme: iid, stratified, by, by_writer"),
-        ({"scheme": "labels", "agents": 1, "per_agent": 2}, "1 agents with 2 of the 3 classes"),
-        ({"scheme": "labels", "agents": 9, "per_agent": 4}, "made has 3 classes, not 4"),
-        ({"scheme": "quantity", "agents": 51, "alpha": 1}, "51 agents cannot share the 50"),
-    ],
-)
-def test_messages_name_columns_and_schemes(scheme, message):
+WHOLE = {"scheme": "iid", "agents": 2, "shuffle": True, "train": 90}
+REFUSED = [
+    ("made", 61, "61 agents cannot share the 60 training rows"),
+    ("made", WHOLE, "90 of the 90 rows of made leave none to test on"),
+    ("made", {**WHOLE, "shuffle": False}, "needs shuffle: true"),
+    ("made", {"scheme": "by_writer"}, "the 'writer' of a row; its records have no attributes"),
+    ("made", {"scheme": "stratified", "agents": 61}, "61 agents cannot share the 60 training"),
+    ("made", {"scheme": "labels", "agents": 1, "per_agent": 2}, "1 agents with 2 of the 3 classes"),
+    ("made", {"scheme": "labels", "agents": 9, "per_agent": 4}, "made has 3 classes, not 4"),
+    ("made", {"scheme": "quantity", "agents": 61, "alpha": 1}, "61 agents cannot share the 60"),
+    ("made", {"scheme": "dirichelt"}, "unknown scheme 'dirichelt'; did you mean 'dirichlet'"),
+    ("made", {"agents": 3}, "lacks the key scheme: iid, stratified, by, by_writer"),
+    ("wards", {"scheme": "by", "column": "wrd"}, "say the 'wrd' of a row; did you mean 'ward'"),
+    ("wards", {"scheme": "by", "column": "xy"}, r"'xy' of a row \(there are ward\)"),
+    ("numbers", {"scheme": "stratified", "agents": 2}, "targets of made numbers are no classes"),
+    ("numbers", {"scheme": "dirichlet", "agents": 4, "alpha": 1}, "numbers are no classes"),
+    ("numbers", {"scheme": "labels", "agents": 4, "per_agent": 1}, "numbers are no classes"),
+    ("made", {"blocks": 8}, "8 parties cannot share the 7 features of made"),
+    ("made", {"blocks": [3, 5]}, "blocks have 8 columns in all, 7 features of made are used"),
+    ("made", {"blocks": [3, 3]}, "blocks have 6 columns in all, 7 features of made are used"),
+    ("made", {"blocks": 3, "features": 8}, "made has 7 features, not 8"),
+    ("made", {"blocks": 5, "features": 4}, "5 parties cannot share the 4 features"),
+    ("made", {"blocks": [3, 4], "features": 6}, "blocks have 7 columns in all"),
+    *(("made", {"blocks": blocks}, "columns") for blocks in (0, [], [3, 0, 4], [7, -1], 2.5)),
+    *(("made", {"blocks": 2, key: 0}, "columns") for key in ("features", "agents", "shuffle")),
+    ("made", {"scheme": "columns"}, "columns"),
+]
+
+
+@pytest.mark.parametrize(("name", "scheme", "message"), REFUSED)
+def test_what_a_data_set_cannot_give_and_wrong_names_are_refused(name, scheme, message):
+    data = {"made": make_dataset(60), "wards": of_wards(), "numbers": make_regression()}[name]
+    if "blocks" in str(scheme):
+        scheme = {"scheme": "columns", **scheme}
     with pytest.raises(ValueError, match=message):
-        partition.as_partition(scheme).n_agents(of_wards().info)
+        partition.as_partition(scheme).n_agents(data.info)
 
 
 # Drawn shares
@@ -441,9 +411,7 @@ def test_each_agent_has_so_many_labels_and_those_of_a_label_share_equally(agents
 
 
 @pytest.mark.parametrize("scheme", DRAWN[1:], ids=lambda scheme: scheme["scheme"])
-def test_labels_share_out_classes_only_and_a_run_says_what_neighbours_are(scheme):
-    with pytest.raises(ValueError, match="are no classes"):
-        partition.as_partition(scheme).n_agents(make_regression().info)
+def test_a_run_whose_labels_share_out_says_what_neighbours_are(scheme):
     trace = simulate(make_dataset(), "objp", agents=scheme, rounds=1, seeds=2)
     assert "neighbours are of the rows as they are shared out" in trace.attrs["shares"]
     assert np.isfinite(trace.test_error.values[:, -1]).all()
@@ -473,11 +441,8 @@ def test_seeds_that_share_out_unequally_are_what_each_is_alone(scheme, method):
 
 def columns_of(scheme, dataset, seeds=1):
     """Numbers of the columns of every party."""
-    scheme = partition.as_partition({"scheme": "columns", **scheme})
-    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
-    split = scheme.split(dataset, orders)
+    split = split_of({"scheme": "columns", **scheme}, dataset, seeds)
     assert split.dataset is dataset
-    assert scheme.n_agents(dataset.info) == len(split.columns)
     everything = np.arange(dataset.n_features)
     return [everything[columns] for columns in split.columns]
 
@@ -517,39 +482,3 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
 
     split = scheme.split(dataset, [refuse, refuse])
     assert split.columns == [slice(0, 3), slice(3, 7)]
-
-
-@pytest.mark.parametrize(
-    ("scheme", "message"),
-    [
-        ({"blocks": 8}, "8 parties cannot share the 7 features of made"),
-        ({"blocks": [3, 5]}, "blocks have 8 columns in all, 7 features of made are used"),
-        ({"blocks": [3, 3]}, "blocks have 6 columns in all, 7 features of made are used"),
-        ({"blocks": 3, "features": 8}, "made has 7 features, not 8"),
-        ({"blocks": 5, "features": 4}, "5 parties cannot share the 4 features"),
-        ({"blocks": [3, 4], "features": 6}, "blocks have 7 columns in all"),
-    ],
-)
-def test_blocks_that_the_columns_do_not_give(scheme, message):
-    scheme = partition.as_partition({"scheme": "columns", **scheme})
-    with pytest.raises(ValueError, match=message):
-        scheme.n_agents(make_dataset(60, 30, 7).info)
-
-
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        {},
-        {"blocks": 0},
-        {"blocks": []},
-        {"blocks": [3, 0, 4]},
-        {"blocks": [7, -1]},
-        {"blocks": 2.5},
-        {"blocks": 2, "features": 0},
-        {"blocks": 2, "agents": 2},
-        {"blocks": 2, "shuffle": True},
-    ],
-)
-def test_blocks_that_make_no_sense(scheme):
-    with pytest.raises(ValueError, match=r"columns"):
-        partition.as_partition({"scheme": "columns", **scheme})
