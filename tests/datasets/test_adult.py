@@ -129,17 +129,6 @@ def test_features_are_those_of_plain_loops(everyone):
     assert_norms_are_one_and_never_more(X)
 
 
-def test_numbers_come_first_and_categories_in_alphabetical_order():
-    young = ("10", *PERSON[1:9], "Female", *PERSON[10:])
-    X = adult.scale(records([(*PERSON[:10], "4348", *PERSON[11:]), young]))
-    # 6 numbers; sex is the only attribute with two categories, the seventh of eight.
-    assert X.shape == (2, 15)
-    one = X[0, 1]  # the same weight in both records: it is the largest
-    assert X[0] / one == pytest.approx([1, 1, 1, 1, 0, 1, *[1] * 6, 0, 1, 1])
-    one = X[1, 1]
-    assert X[1] / one == pytest.approx([10 / 39, 1, 1, 0.5, 0, 1, *[1] * 6, 1, 0, 1])
-
-
 def written(folder, train, test):
     paths = {file.name: folder / file.name for file in adult.FILES}
     for path, content in zip(paths.values(), (train, test), strict=True):

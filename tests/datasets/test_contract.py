@@ -1,17 +1,14 @@
 """Data sets with files keep the contracts, and some hold what is known of them."""
 
 import numpy as np
-import pooch
 import pytest
 
 from admmbench.contracts.datasets import dataset_checks
 from admmbench.datasets import (
-    DatasetError,
     describe,
     list_datasets,
     load_dataset,
 )
-from admmbench.spec.run import RunSpec
 
 pytestmark = pytest.mark.slow
 
@@ -49,15 +46,6 @@ def test_digits():
     assert data.y_train[0] == 0
 
 
-def test_a_loaded_data_set_has_the_problem_of_its_name(real_mirror, session_cache):
-    named, loaded = (
-        RunSpec(dataset=dataset, algorithm="dp_admm")
-        for dataset in ("adult", load_dataset("adult", mirror=real_mirror, cache=session_cache))
-    )
-    assert named.as_problem == loaded.as_problem
-    assert loaded.as_problem.loss_name == "logistic"
-
-
 def test_mnist(real_mirror, session_cache):
     data = load_dataset("mnist", mirror=real_mirror, cache=session_cache)
     assert np.bincount(data.y_train).tolist() == [
@@ -89,18 +77,3 @@ def test_femnist(real_mirror, session_cache):
     kinds = np.histogram(data.y_train, bins=[0, 10, 36, 62])[0]
     assert kinds.tolist() == [10_933, 2_252, 2_255]
     assert np.median(data.X_train[:1000]) == 0
-
-
-def test_missing_femnist_shards_are_named(real_mirror, tmp_path, monkeypatch):
-    folder = real_mirror / "femnist" / "dpfl-iadmm" / "Inputs" / "Femnist_Train_small"
-    if list(folder.glob("all_data_5_*")):
-        pytest.skip("the mirror has shard 5")
-
-    def refuse(*_, **__):
-        raise DatasetError("no network in this test")
-
-    monkeypatch.setattr(pooch.Pooch, "fetch", refuse)
-    with pytest.raises(DatasetError, match="all_data_5_niid_05_keep_0_train_9") as error:
-        load_dataset("femnist", mirror=real_mirror, cache=tmp_path)
-    assert "all_data_6_niid_05_keep_0_train_9.json" in str(error.value)
-    assert "and 10 more" in str(error.value)

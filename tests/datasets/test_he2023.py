@@ -264,19 +264,16 @@ def test_scaled_is_true_or_false():
 
 def test_sizes_of_the_census(real):
     a, b = real("adult_a"), real("adult_b")
-    assert (a.n_train, a.n_test, a.n_features) == (32_561, 16_281, 21)
     assert counts(a) == ([24_720, 7_841], [12_435, 3_846])
-    assert (b.n_train, b.n_test, b.n_features) == (30_162, 15_060, 39)
     assert counts(b) == ([22_654, 7_508], [11_360, 3_700])
+    assert (a.n_features, b.n_features) == (21, 39)
     # What the notebook prints: 30,527 men, 14,695 women.
     sex = b.attributes["sex"]
-    assert sex.values == ("Female", "Male")
-    women, men = np.bincount(np.concatenate([sex.train, sex.test]))
-    assert (women, men) == (14_695, 30_527)
+    women_and_men = np.bincount(np.concatenate([sex.train, sex.test])).tolist()
+    assert (sex.values, women_and_men) == (("Female", "Male"), [14_695, 30_527])
     adult_sex = real("adult").attributes["sex"]
     np.testing.assert_array_equal(sex.train, adult_sex.train)
     np.testing.assert_array_equal(sex.test, adult_sex.test)
-    assert describe("adult").attributes == describe("adult_a").attributes == adult.N_VALUES
 
 
 # What the paper prints

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from admmbench import plugins, simulate
 from admmbench.cli import main
@@ -208,10 +207,6 @@ WRONG = {
         text("return DatasetInfo", "DatasetInfo"),
         "describe() returned NoneType",
     ),
-    "describe ends": (
-        text("return DatasetInfo", "raise SystemExit(0)\n        DatasetInfo"),
-        "SystemExit: 0",
-    ),
     "describe fails": (
         text('settings["n"]', 'settings["m"]'),
         "line 12, in describe: KeyError: 'm'",
@@ -237,10 +232,6 @@ WRONG = {
         text('("heads", "tails")', '{"heads", "tails"}'),
         "class_names: set has no order",
     ),
-    "ends that can be read once": (
-        text("checksums", "domain=iter((0, 1)), checksums"),
-        "domain: tuple_iterator has no order",
-    ),
     "note": (
         text("checksums", "note='a\\0b', checksums"),
         r"note: 'a\x00b' has the character 0x0000, which is not printed; leave it out",
@@ -258,16 +249,11 @@ WRONG = {
         text("checksums", "files=(RemoteFile('a', (), 'a', 'unknown'),), checksums"),
         "checksum: 'unknown' is no sha256:",
     ),
-    "read ends": (text("n = info.n_train", "raise SystemExit(0)"), "in read: SystemExit: 0"),
     "read fails": (
         text("n = info.n_train", "float('x')"),
         "in read: ValueError: could not convert",
     ),
     "nothing read": (text("return Arrays", "Arrays"), "read() returned NoneType, expected Arrays"),
-    "list": (
-        text("Arrays(X[:n]", "Arrays(X[:n].tolist()"),
-        "X_train is list, expected a plain array",
-    ),
     "sparse": (
         text("Arrays(X[:n]", "Arrays(csr_array(X[:n])"),
         "toarray() of what is sparse",
@@ -276,25 +262,19 @@ WRONG = {
     "labels from 1": ({"y_train": Y + 1}, "labels in [1, 3], expected 0 to 2"),
     "labels below 0": ({"y_test": TEST - 1}, "test part: labels in [-1, 1], expected 0 to 2"),
     "float labels": ({"y_train": Y.astype(float)}, "y_train is float64, expected int64"),
-    "no labels": ({"y_train": Y.astype(str)}, "y_train is <U21, expected int64"),
     "columns of labels": ({"y_train": Y[:, None]}, "y_train has shape (60, 1), expected (n,)"),
     "too few labels": ({"y_train": Y[1:]}, "features of shape (60, 7) and labels of shape (59"),
     "NaN": ({"X_train": X * np.float32(np.nan), **UNBOUNDED}, "features in [nan"),
     "infinite": ({"X_test": np.full_like(X_TEST, np.inf), **UNBOUNDED}, "expected finite"),
     "outside": ({"X_train": 2 * X}, "the domain: widen it"),
-    "complex": ({"X_train": X + 1j}, "X_train is complex64, expected float32"),
-    "objects": ({"X_train": X.astype(object)}, "X_train is object, expected float32"),
     "double": ({"X_train": X.astype(float)}, "float64, expected float32; call astype(np.float32"),
     "masked": ({"X_train": np.ma.masked_array(X)}, "MaskedArray, expected a plain array"),
-    "matrix": ({"X_train": X.view(np.matrix)}, "matrix, expected a plain array"),
-    "sparse matrix": ({"X_train": sparse.csr_matrix(X)}, "toarray() of what is sparse"),
     "one axis": ({"X_train": X[:, 0]}, "X_train has shape (60,), expected (n, n_features)"),
     "no columns": ({"X_train": X[:, :0]}, "n_features: 0 is no whole number of 1 or more"),
     "no test part": (
         {"X_test": X[:0], "y_test": Y[:0]},
         "n_test: 0 is no whole number of 1 or more",
     ),
-    "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
     "no names of classes": ({"class_names": None}, "class_names: Input should be a valid tuple"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
     **{

@@ -166,36 +166,20 @@ def sample(fours_and_nines):
     return gisette_like.draw(*fours_and_nines)
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("gisette_like")
-
-
-def like(scaling, mirror, cache):
-    return load_dataset({"name": "gisette_like", "scaling": scaling}, mirror=mirror, cache=cache)
-
-
 @pytest.mark.slow
-def test_gisette_like(real_mirror, cache, sample):
-    data = like("unit", real_mirror, cache)
-    assert (data.X_train.shape, data.X_test.shape) == ((6000, 5000), (1000, 5000))
-    assert np.bincount(data.y_train).tolist() == [3000, 3000]
-    assert np.bincount(data.y_test).tolist() == [500, 500]
-    assert describe("gisette_like").title == "Stand-in for gisette, made from MNIST"
-    assert data.note == "stand-in for gisette, made from MNIST"
-
-    integers = 999 * np.concatenate([data.X_train, data.X_test])
-    np.testing.assert_allclose(integers, np.rint(integers), atol=1e-4)
-    np.testing.assert_array_equal(np.rint(integers), sample.features)
-    np.testing.assert_array_equal(np.concatenate([data.y_train, data.y_test]), sample.classes)
-
-
-@pytest.mark.slow
-def test_gisette_like_is_scaled_like_gisette(real_mirror, cache, sample):
-    data = like("libsvm", real_mirror, cache)
-    expected = gisette.scale(sample.features[:6000], sample.features[6000:], "libsvm")
-    np.testing.assert_array_equal(data.X_train, expected[0])
-    np.testing.assert_array_equal(data.X_test, expected[1])
+def test_gisette_like(real_mirror, tmp_path, sample):
+    drawn = sample.features[:6000], sample.features[6000:]
+    for scaling in gisette.DOMAINS:
+        spec = {"name": "gisette_like", "scaling": scaling}
+        data = load_dataset(spec, mirror=real_mirror, cache=tmp_path)
+        assert np.bincount(data.y_train).tolist() == [3000, 3000]
+        assert np.bincount(data.y_test).tolist() == [500, 500]
+        assert data.note == "stand-in for gisette, made from MNIST"
+        expected = gisette.scale(*drawn, scaling)
+        np.testing.assert_array_equal(data.X_train, expected[0])
+        np.testing.assert_array_equal(data.X_test, expected[1])
+        y = np.concatenate([data.y_train, data.y_test])
+        np.testing.assert_array_equal(y, sample.classes)
 
 
 def test_features_of_the_stand_in_are_sparse_integers_up_to_999(sample):
