@@ -138,10 +138,7 @@ def test_what_is_left_out_is_named(table):
 def test_rows_are_those_of_the_file(folder):
     frame = patients()[["age", "ward", "label"]]
     frame["part"] = np.where(np.arange(120) < 80, "train", "test")
-    frame.to_csv("t.csv", index=False)
-    data = load_dataset(
-        {"name": "table", "path": "t.csv", "target": "label", "test": {"part": "test"}}
-    )
+    data = load_dataset(written(frame, test={"part": "test"}))
     train, test = frame[:80], frame[80:]
     low, high = train.age.min(), train.age.max()
     for X, y, part in ((data.X_train, data.y_train, train), (data.X_test, data.y_test, test)):
@@ -149,12 +146,8 @@ def test_rows_are_those_of_the_file(folder):
         wards = np.stack([part.ward == each for each in "abc"], axis=1)
         np.testing.assert_array_equal(X[:, 1:4], wards)
         np.testing.assert_array_equal(y, part.label == "yes")
-    frame[:80].drop(columns="part").to_csv("one.csv", index=False)
-    frame[80:].drop(columns="part").to_csv("two.csv", index=False)
-    second = load_dataset(
-        {"name": "table", "path": "one.csv", "test": "two.csv", "target": "label"}
-    )
-    same(second, data)
+    written(test.drop(columns="part"), "two.csv")
+    same(load_dataset(written(train.drop(columns="part"), test="two.csv")), data)
 
 
 def test_the_seed_of_a_table_draws_its_test_part(table):
@@ -240,10 +233,8 @@ def test_an_agent_is_a_group_if_nobody_says_otherwise(table):
 def test_columns_whose_attributes_would_have_one_name_do_not_stand_for_another(folder):
     n = np.arange(60)
     columns = {"a b": n % 4, "a_b": n % 2, "é": n % 3, "ü": n % 5, "c d": n % 6}
-    frame = pd.DataFrame({**columns, "label": n // 3 % 2}).astype(str)
-    frame.to_csv("x.csv", index=False)
-    kinds = dict.fromkeys(columns, "category")
-    spec = {"name": "table", "path": "x.csv", "target": "label", "kinds": kinds}
+    frame = pd.DataFrame({**columns, "label": n // 3 % 2})
+    spec = written(frame, kinds=dict.fromkeys(columns, "category"))
     assert describe(spec).attributes == {"a_b": 2, "c_d": 6}
     assert describe({**spec, "group": "a b"}).attributes == {"a_b": 4, "c_d": 6}
     assert describe({**spec, "group": "ü"}).attributes == {"_": 5, "a_b": 2, "c_d": 6}
@@ -274,7 +265,7 @@ def test_each_class_with_two_records_is_in_both_parts(folder, caplog):
     assert not data.note
     # One record alone trains.
     frame.loc[90, "label"] = "no"
-    frame.to_csv("t.csv", index=False)
+    written(frame)
     data, said = load_dataset(spec), "the test part has no record of 'seldom': "
     assert list(data.y_train).count(code) == 1
     assert data.note.startswith(said)
@@ -321,19 +312,14 @@ def test_missing_values_are_refused_dropped_or_imputed(table):
 def test_a_column_without_a_value_in_the_training_part_is_left_out(split, kind, folder):
     frame = patients()[["age", "label"]]
     frame["part"] = np.where(np.arange(120) % 5, "train", "test")
-    frame.to_csv("t.csv", index=False)
     test: Any = {"part": "test"} if split == "by a column" else 0.2
-    spec = {"name": "table", "path": "t.csv", "target": "label", "missing": "impute", "test": test}
+    spec = written(frame.assign(row=np.arange(120)), missing="impute", test=test)
     of_tests = frame.part == "test"
     if split == "drawn":
-        frame["row"] = np.arange(120)
-        frame.to_csv("t.csv", index=False)
         rows = load_dataset({**spec, "ranges": {"row": [0, 119]}}).X_test[:, 1] * 119
-        of_tests = frame.row.isin(rows.round()).to_numpy()
-        frame = frame.drop(columns="row")
+        of_tests = np.isin(np.arange(120), rows.round())
     values = np.arange(120) % 7 if kind == "number" else np.array(list("abc") * 40, object)
-    frame["late"] = pd.Series(values).where(of_tests)
-    frame.to_csv("t.csv", index=False)
+    written(frame.assign(late=pd.Series(values).where(of_tests)))
     left = "late (no value in the training part)"
     assert left in "".join(describe(spec).summary)
     assert "late" in describe(spec).presumed
@@ -399,13 +385,13 @@ def test_errors_are_in_the_unit_of_the_file(agents, folder):
     """Beside scikit-learn's least squares on the table itself."""
     X, y = prices(400)
     part = np.where(np.arange(400) < 300, "train", "test")
-    X.assign(y=1e5 * y, part=part).to_csv("t.csv", index=False)
-    given = {"path": "t.csv", "target": "y", "test": {"part": "test"}, "target_range": [-3e5, 4e5]}
+    given: dict = {"target": "y", "test": {"part": "test"}, "target_range": [-3e5, 4e5]}
+    spec = written(X.assign(y=1e5 * y, part=part), **given)
     fit = LinearRegression().fit(X[:300], 1e5 * y[:300])
     rmse = np.sqrt(np.mean((fit.predict(X[300:]) - 1e5 * y[300:]) ** 2))
     name = "admm" if agents == 3 else "admm_sharing"
     problem = {"loss": "squared", "strength": 1e-9}
-    trace = simulate({"name": "table", **given}, name, problem=problem, agents=agents, seeds=1)
+    trace = simulate(spec, name, problem=problem, agents=agents, seeds=1)
     assert trace.test_rmse[0, -1] == pytest.approx(rmse, rel=1e-2)
 
 
@@ -879,9 +865,7 @@ def test_few_words_beside_few_numbers_are_categories(folder):
 def test_dates_with_a_gap_are_dates(folder):
     days = pd.date_range("2020-01-01", periods=300).strftime("%d.%m.%Y").tolist()
     days[3] = "-"
-    (folder / "t.csv").write_text(doses(days))
-    summary = describe({"name": "table", "path": "t.csv", "target": "label"}).summary
-    assert "left out: dose (dates)" in summary
+    assert "left out: dose (dates)" in describe(written(doses(days))).summary
 
 
 # Words that may be missing values
@@ -991,8 +975,6 @@ def test_compressed_tables_are_read(end, compress, table, folder):
     (folder / f"t.csv.{end}").write_bytes(compress((folder / "patients.csv").read_bytes()))
     data = load_dataset({**table, "path": f"t.csv.{end}"})
     np.testing.assert_array_equal(data.X_train, load_dataset(table).X_train)
-    (folder / f"bad.csv.{end}").write_bytes(b"a,b\n1,2\n")
-    refused({**table, "path": f"bad.csv.{end}"}, f"^bad.csv.{end}: cannot be read as csv")
 
 
 def test_other_archives_are_refused(table, folder):
@@ -1070,15 +1052,15 @@ def test_features_that_do_not_fit_in_memory_are_refused(folder):
         from_arrays((X, np.arange(n) % 2))
 
 
-def leaf_content(rows=6, targets=6, samples=6, **changes):
-    """A LEAF file of three users, each with these counts."""
+def leaf_content(rows=6, targets=6, samples=6, names="uvw", classes=2, **changes):
+    """A LEAF file of some users, each with these counts."""
     rng = np.random.default_rng(0)
-    users = ["u", "v", "w"]
     data = {
-        user: {"x": rng.random((rows, 4)).tolist(), "y": rng.integers(0, 2, targets).tolist()}
-        for user in users
+        name: {"x": rng.random((rows, 4)).tolist(), "y": rng.integers(0, classes, targets).tolist()}
+        for name in names
     }
-    return {"users": users, "num_samples": [samples] * 3, "user_data": data} | changes
+    counts = {"users": [*names], "num_samples": [samples] * len(names)}
+    return {**counts, "user_data": data} | changes
 
 
 LEAF_FAULTS = {
@@ -1139,6 +1121,8 @@ def test_a_mark_of_utf_8_belongs_to_no_number(folder):
     [
         ("x.csv.xz", lzma.compress(b"a,b\n1,2\n")[:-9], "Compressed file ended"),
         ("x.csv.xz", b"a,b\n1,2\n", "not supported"),
+        ("x.csv.gz", b"a,b\n1,2\n", "Not a gzipped file"),
+        ("x.csv.bz2", b"a,b\n1,2\n", "Invalid data stream"),
         ("x.svm", b"1 99999999999:1\n", "too large"),
         ("x.json", b"[" * 100_000, "recursion"),
         ("x.json", b'{"users": ["u"], "user_data": {}}', "it has no 'u'"),
@@ -1157,24 +1141,13 @@ def test_a_damaged_file_is_named(name, content, said, folder):
 
 
 def test_leaf_folders_have_users(folder):
-    rng = np.random.default_rng(0)
-    for number, users in enumerate((["u", "v"], ["w"])):
-        content = {
-            "users": users,
-            "num_samples": [30] * len(users),
-            "user_data": {
-                user: {
-                    "x": rng.random((30, 6)).tolist(),
-                    "y": rng.integers(0, 30, 30).tolist(),
-                }
-                for user in users
-            },
-        }
-        (folder / "leaf").mkdir(exist_ok=True)
+    (folder / "leaf").mkdir()
+    for number, names in enumerate(("uv", "w")):
+        content = leaf_content(30, 30, 30, names, classes=30)
         (folder / f"leaf/{number}.json").write_text(json.dumps(content))
     spec = {"name": "table", "path": "leaf", "ranges": [0, 1]}
     info = describe(spec)
-    assert (info.n_train + info.n_test, info.n_features) == (90, 7)
+    assert (info.n_train + info.n_test, info.n_features) == (90, 5)
     assert info.attributes == {"user": 3}
     assert info.default_problem == "softmax"
     assert simulate(spec, "objp", rounds=1, seeds=1).attrs["agents"] == 3
@@ -1404,30 +1377,13 @@ def test_the_values_of_a_frame_are_what_the_frame_is():
         ((np.random.default_rng(0).random((3, 2)), [0, 1, 1]), [0], r"groups has shape \(1,\)"),
         (np.ones((3, 2)), None, r"a pair \(X, y\) or a Bunch"),
         ("digits", [0], "groups: are for arrays"),
-        (
-            (np.array([[0.0, np.nan], [1, 2], [3, 4]]), [0, 1, 1]),
-            None,
-            r"values are missing: x1 \(1\)",
-        ),
         ((MASKED["numbers"] + 1j, CLASSES), None, "^complex numbers in x0, x1: "),
-        ((sparse.csr_array(MASKED["numbers"] * 1j), CLASSES), None, "^complex numbers in x0, x1: "),
         ((MASKED["numbers"].astype(object) + 1j, CLASSES), None, "^complex numbers in x0, x1: "),
         ((MASKED["numbers"], CLASSES + 1j), None, "^complex numbers in target: "),
-        ((MASKED["numbers"][:0], CLASSES[:0]), None, "^there are no records"),
-        (
-            (pd.DataFrame(MASKED["numbers"], columns=["a", "a"]), CLASSES),
-            None,
-            "^several columns have the name a; ",
-        ),
         (
             (pd.DataFrame(MASKED["numbers"], columns=[1, "1"]), CLASSES),
             None,
             "^several columns have the name 1; ",
-        ),
-        (
-            (pd.DataFrame(MASKED["numbers"], columns=["a", "b\0"]), CLASSES),
-            None,
-            "has the character 0x0000",
         ),
     ],
 )
@@ -1440,8 +1396,6 @@ def test_one_of_something_is_no_plural(folder):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(20, 90, 60), "site": "north"})
     frame["label"] = np.where(frame.age > 50, "yes", "no")
-    frame.to_csv(folder / "one.csv", index=False)
-    spec = {"name": "table", "path": str(folder / "one.csv"), "target": "label", "group": "site"}
-    summary = describe(spec).summary
+    summary = describe(written(frame, group="site")).summary
     assert any(line.startswith("1 number, scaled from its range: age [") for line in summary)
     assert "group site: 1 value with 48 training records" in summary
