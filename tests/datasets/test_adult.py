@@ -3,29 +3,14 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from admmbench.datasets import adult, describe, load_dataset
+from tests.datasets.census import ATTRIBUTES, PERSON, line, records
 
-PERSON = (
-    *("39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical"),
-    *("Not-in-family", "White", "Male", "2174", "0", "40", "United-States"),
-)
 NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
-ATTRIBUTES = (
-    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
-    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
-    "native-country",
-)
-
-
-def line(label="<=50K", **changes):
-    """Return a line of a file, with some attributes changed."""
-    person = dict(zip(ATTRIBUTES, PERSON, strict=True))
-    return ", ".join({**person, **changes}.values()).encode() + f", {label}\n".encode()
 
 
 class Literal:
@@ -110,12 +95,6 @@ def test_a_record_with_a_missing_value_is_dropped_with_its_label(tmp_path, name)
 numbers = st.integers(0, 10**6).map(str)
 words = st.sampled_from(["Private", "Male", "10th", "A-b", "a", "Trinadad&Tobago", "(x)"])
 people = st.tuples(*(numbers if name in NUMERIC else words for name in ATTRIBUTES))
-
-
-def records(people):
-    """The table that is read of a file with these lines."""
-    table = pd.DataFrame([(*person, "<=50K") for person in people], columns=adult.COLUMNS)
-    return table.astype(dict.fromkeys(NUMERIC, float))
 
 
 @settings(max_examples=60)

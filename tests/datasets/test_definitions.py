@@ -33,6 +33,7 @@ def test_names_are_sorted():
     [
         ("mnist", {"name": "mnist"}),
         ({"name": "digits"}, {"name": "digits"}),
+        ("gisette_like", {"name": "gisette_like", "scaling": "libsvm"}),
         ("femnist", {"name": "femnist", "shards": "all"}),
         ({"name": "femnist", "shards": [3, 0]}, {"name": "femnist", "shards": [0, 3]}),
         ({"name": "femnist", "shards": range(36)}, {"name": "femnist", "shards": "all"}),
@@ -55,6 +56,11 @@ def test_normalize(spec, expected):
         ({"name": "femnist", "shard": [1]}, "no setting 'shard'; did you mean 'shards'"),
         ({"name": "mnist", "shards": [1]}, "no setting 'shards'; it takes no settings"),
         ({"shards": [1]}, "lacks the key 'name'"),
+        ({"name": "adult_b", "scaled": "no"}, "adult_b: scaled is true or false, not 'no'"),
+        *(
+            ({"name": name, "scaling": scaling}, f"{name}: scaling: .* is none of libsvm, unit")
+            for name, scaling in (("gisette", "minmax"), ("gisette_like", None))
+        ),
         *(
             ({"name": "femnist", "shards": shards}, "shards must be")
             for shards in ([], [36], [-1], [1, 1], [True], [0.0], ["1"], "some", 3, None)

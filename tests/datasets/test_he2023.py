@@ -5,7 +5,6 @@ import math
 import statistics
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from admmbench.datasets import (
     load_dataset,
     monks1,
 )
+from tests.datasets.census import PERSON, line, records
 
 # Class 1, class 0 and the number of features: he2023, table 2.
 PRINTED = {
@@ -114,10 +114,6 @@ def test_real_masses_are_in_file_order_and_every_fifth_tests(real, real_mirror):
 
 # adult-a and adult-b
 
-PERSON = (
-    *("39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical"),
-    *("Not-in-family", "White", "Male", "2174", "0", "40", "United-States"),
-)
 KINDS = {
     0: ["17", "39", "90"],
     1: ["Private", "State-gov", "Self-emp-inc", "Without-pay", "?"],
@@ -169,13 +165,6 @@ class Literal:
         return [*map(float, row), 1.0]
 
 
-def records(people):
-    """The table that is read of a file with these lines."""
-    columns = dict(zip(adult.COLUMNS, zip(*people, strict=True), strict=False))
-    table = pd.DataFrame(columns)
-    return table.astype(dict.fromkeys(adult.NUMERIC, float))
-
-
 @given(st.lists(people, min_size=1, max_size=9), st.booleans())
 def test_tables_are_those_of_plain_loops(everyone, work):
     X = adult_b.table(records(everyone), work=work)
@@ -184,25 +173,15 @@ def test_tables_are_those_of_plain_loops(everyone, work):
     np.testing.assert_allclose(X, [literal.row(i) for i in range(len(everyone))], atol=1e-6)
 
 
-def line(*changes, label="<=50K"):
-    person = list(PERSON)
-    for place, value in changes:
-        person[place] = value
-    return ", ".join([*person, label]).encode()
-
-
-HEADER = ",".join(adult.COLUMNS).encode()
-
-
 def made(folder, *lines):
     path = folder / "adult.csv"
-    path.write_bytes(b"\n".join([HEADER, *lines, b""]))
+    path.write_bytes(",".join(adult.COLUMNS).encode() + b"\n" + b"".join(lines))
     return {"adult.csv": path}
 
 
 def test_the_first_records_train_and_the_others_test(tmp_path, monkeypatch):
     monkeypatch.setattr(adult_b, "N_FIRST", 3)
-    lines = [line(), line((1, "?")), line((9, "Female"), label=">50K"), line((8, "Other"))]
+    lines = [line(), line(workclass="?"), line(">50K", sex="Female"), line(race="Other")]
     arrays = adult_b.AdultB().read(describe("adult_b"), made(tmp_path, *lines))
     assert arrays.y_train.tolist() == [0, 1]
     assert arrays.y_test.tolist() == [0]
@@ -213,7 +192,7 @@ def test_the_first_records_train_and_the_others_test(tmp_path, monkeypatch):
 
 def test_another_race_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="'Martian' is none of the 5 values"):
-        adult_b.AdultB().read(describe("adult_b"), made(tmp_path, line((8, "Martian"))))
+        adult_b.AdultB().read(describe("adult_b"), made(tmp_path, line(race="Martian")))
 
 
 @pytest.fixture(scope="module")
@@ -255,11 +234,6 @@ def test_numbers_of_adult_b_can_stay_as_they_are(real, census):
     np.testing.assert_array_equal(data.X_train[:, 4:], scaled.X_train[:, 4:])
     low, high = data.info.domain
     assert (low, high) == (0, max(data.X_train.max(), data.X_test.max()))
-
-
-def test_scaled_is_true_or_false():
-    with pytest.raises(ValueError, match="adult_b: scaled is true or false, not 'no'"):
-        describe({"name": "adult_b", "scaled": "no"})
 
 
 def test_sizes_of_the_census(real):

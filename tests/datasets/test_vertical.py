@@ -17,7 +17,6 @@ from admmbench.datasets import (
     gisette_like,
     load_dataset,
     mnist,
-    normalize,
 )
 
 # a9a
@@ -137,13 +136,9 @@ def test_gisette_in_the_unit_interval_keeps_its_integers(small):
 
 
 @pytest.mark.parametrize("name", ["gisette", "gisette_like"])
-def test_scaling_is_a_setting(name):
-    assert normalize(name) == {"name": name, "scaling": "libsvm"}
+def test_the_domain_follows_the_scaling(name):
     assert describe(name).domain == (-1, 1)
     assert describe({"name": name, "scaling": "unit"}).domain == (0, 1)
-    for wrong in ("minmax", None, ["unit"]):
-        with pytest.raises(ValueError, match=f"{name}: scaling: .* is none of libsvm, unit"):
-            normalize({"name": name, "scaling": wrong})
 
 
 # gisette_like
