@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from admmbench.files import PERMISSIONS, cache_folder
+from admmbench.files import cache_folder
 from admmbench.validation import expanded
 
 # Checksums that can be compared.
@@ -292,12 +292,11 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
 
     def download(url: str, output: str, source: Any) -> None:
         """Refuse another content before it is in its place; pooch does not try again after a `DatasetError`."""
+        Path(output).unlink()  # pooch made it for this user alone, and others may share the cache
         with _BoundedFile(output, file.most) as stream:
             get(url, stream, source)
         if fault := _fault(Path(output), file):
             raise DatasetError(fault)
-        # Others may share the cache, but none reads a temporary file.
-        Path(output).chmod(PERMISSIONS)
 
     name, retries = file.mirror_path, ATTEMPTS - 1
     try:

@@ -8,25 +8,13 @@ import hashlib
 import json
 import os
 import re
-import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from admmbench.validation import expanded
-
-
-def _umask() -> int:
-    """Return the permissions that new files do not get; a temporary file starts with none for others."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-# Read once, as reading sets it, which threads must not do at the same time.
-PERMISSIONS = 0o666 & ~_umask()
-"""Permissions of a new file, as the user wants them."""
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
@@ -203,7 +191,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Yields
     ------
     Path
-        Temporary file to write. An error removes it, and leaves the file at ``path`` as it was.
+        Path of the temporary file to write. An error removes it, and leaves the file at ``path`` as it was.
 
     Raises
     ------
@@ -212,17 +200,14 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     check_output(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name[:50]}.{uuid.uuid4().hex}.tmp")
     try:
         yield temporary
-        temporary.chmod(PERMISSIONS)
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)
     except OSError as error:
-        if error.errno and error.filename in (None, name):  # a full disk has none
+        if error.errno and error.filename in (None, str(temporary)):  # a full disk has none
             error.filename = str(path)
         raise
     finally:
