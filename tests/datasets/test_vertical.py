@@ -189,20 +189,16 @@ def test_features_of_the_stand_in_are_sparse_integers_up_to_999(sample):
     assert (np.ptp(X[:6000], axis=0) == 0).sum() == 71
 
 
-def test_images_of_the_stand_in_are_different_ones_of_their_class(fours_and_nines):
-    _, digits = fours_and_nines
+def test_real_features_of_the_stand_in_are_pixels_and_products_of_different_images(
+    fours_and_nines, sample
+):
+    images, digits = fours_and_nines
     rng = np.random.Generator(np.random.PCG64(gisette_like.SEED))
     rows, classes = gisette_like._draw_rows(digits, rng)
     assert len(np.unique(rows)) == 7000
     assert (digits[rows] == np.array([4, 9])[classes]).all()
     # In random order: about half of the neighbours are of the same class.
     assert (classes[1:] == classes[:-1]).mean() == pytest.approx(0.5, abs=0.03)
-
-
-def test_real_features_of_the_stand_in_are_pixels_and_products(fours_and_nines, sample):
-    images, digits = fours_and_nines
-    rng = np.random.Generator(np.random.PCG64(gisette_like.SEED))
-    rows, _ = gisette_like._draw_rows(digits, rng)
     pixels = np.where(images >= 128, images, 0)
     shown = pixels[rows].astype(float) / 255
     scaled = {np.rint(999 * p).astype(np.uint16).tobytes() for p in shown.T[pixels.any(axis=0)]}
