@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,12 +54,43 @@ class Gaussian(Cost):
         return math.inf, 0.0
 
     def renyi(self) -> Array:
-        """Return the exact divergences; of samples, they are summed."""
-        everyone = ORDERS * _over_square(0.5, self.multiplier)
-        return np.fmin(everyone, self._sampled_renyi()) if self.sampling < 1 else everyone
+        """Return the exact divergences; of samples, they are summed (Mironov, Talwar and Zhang 2019, section 3).
 
-    def _sampled_renyi(self) -> Array:
-        return _sampled_renyi(self.multiplier, self.sampling)
+        With the ratio r of both densities, the moment of order a is the mean of r^a over the second: an integral, as
+        the series of dp-accounting do not converge at all orders. Samples cost at most what all records do.
+        """
+        everyone, m = ORDERS * _over_square(0.5, self.multiplier), self._side
+        orders = ORDERS[: np.searchsorted(ORDERS, _REACH * m)]
+        if self.sampling == 1 or not orders.size:
+            return everyone
+        # Sums over equal steps converge fast if a step is small beside the deviation and beside the distance to the
+        # singularity of the logarithm of r, pi times the variance. Moments lie at outputs up to their order.
+        step = m / 8 * min(1, 4 * m)
+        low, high = (-1, 2 * orders[-1]) if self.symmetric else (0, orders[-1])
+        x = np.arange(low - 10 * m, high + 10 * m, step)
+        log_weight = math.log(step / m / math.sqrt(2 * math.pi)) - (x / m) ** 2 / 2
+        if self.symmetric:  # the second density has the record on the other side
+            log_weight += Gaussian._log_ratio(self, -x)
+        log_ratio = self._log_ratio(x)
+        divergences = np.full_like(ORDERS, np.nan)
+        for k, order in enumerate(orders):
+            logarithm = logsumexp(log_weight + order * log_ratio)
+            divergences[k] = (logarithm + _SUMMED * (1 + logarithm)) / (order - 1)
+        return np.fmin(everyone, divergences)
+
+    @property
+    def _side(self) -> float:
+        """Standard deviation over how far a value with the record is from that without."""
+        return self.multiplier
+
+    def _log_ratio(self, x: Array) -> Array:
+        """Logarithm of the density of outputs with a record that may take part, over that without it."""
+        absent = math.log1p(-self.sampling) if self.sampling < 1 else -math.inf
+        # Without samples, losses below -37 count as infinite.
+        with np.errstate(divide="ignore", over="ignore"):
+            loss: Array = (x - 0.5) / self._side / self._side
+            small = np.log1p(self.sampling * np.expm1(np.minimum(loss, 1)))
+        return np.where(loss < 1, small, np.logaddexp(absent, math.log(self.sampling) + loss))
 
     @property
     def event(self) -> DpEvent | Cost:
@@ -98,9 +128,8 @@ class Gaussian(Cost):
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
         """Return the losses at outputs beyond which there is a probability of e^-tail."""
-        far = math.sqrt(2 * tail) * self.multiplier
-        outputs = np.array([-far, 1 + far])
-        low, high = _log_ratio(self.multiplier, self.sampling, outputs).tolist()
+        far = math.sqrt(2 * tail) * self._side
+        low, high = self._log_ratio(np.array([-far, 1 + far])).tolist()
         return (-high, -low) if absent else (low, high)
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
@@ -156,20 +185,14 @@ class Replaced(Gaussian):
         """Standard deviation over r."""
         return self.multiplier / self.radius
 
-    def _sampled_renyi(self) -> Array:
-        return _sampled_renyi(self._side, self.sampling, replaced=True)
+    def _log_ratio(self, x: Array) -> Array:
+        """Logarithm of the density of outputs with a record, over that with one on the other side."""
+        return super()._log_ratio(x) - super()._log_ratio(-x)
 
     @property
     def symmetric(self) -> bool:
         """Tell that neighbours are mirror images."""
         return True
-
-    def ends(self, absent: bool, tail: float) -> tuple[float, float]:
-        """Return the losses at outputs beyond which there is a probability of e^-tail."""
-        far = math.sqrt(2 * tail) * self._side
-        outputs = np.array([-far, 1 + far])
-        low, high = _log_ratio(self._side, self.sampling, outputs, replaced=True).tolist()
-        return low, high
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
         """Compare the tails beyond x standard deviations, where the loss is epsilon.
@@ -208,48 +231,6 @@ def gaussian_multiplier(epsilon: float, delta: float) -> float:
     proved for epsilon <= 1; the papers use it beyond.
     """
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-
-
-@lru_cache
-def _sampled_renyi(multiplier: float, sampling: float, replaced: bool = False) -> Array:
-    """Renyi divergences of a Gaussian release of a Poisson sample (Mironov, Talwar and Zhang 2019, section 3).
-
-    With the ratio r of both densities, the moment of order a is the mean of r^a over the second: an integral, as the
-    series of dp-accounting do not converge at all orders. Beyond the last order in reach there is NaN.
-    The second has outputs without the record, or else with one on the other side of these.
-    """
-    divergences = np.full_like(ORDERS, np.nan)
-    orders = ORDERS[: np.searchsorted(ORDERS, _REACH * multiplier)]
-    if not orders.size:
-        return divergences
-    # Sums over equal steps converge fast if a step is small beside the deviation and beside the distance to the
-    # singularity of the logarithm of r, pi times the variance. Moments lie at outputs up to their order.
-    step = multiplier / 8 * min(1, 4 * multiplier)
-    low, high = (-1, 2 * orders[-1]) if replaced else (0, orders[-1])
-    x = np.arange(low - 10 * multiplier, high + 10 * multiplier, step)
-    log_weight = math.log(step / multiplier / math.sqrt(2 * math.pi)) - (x / multiplier) ** 2 / 2
-    if replaced:
-        log_weight += _log_ratio(multiplier, sampling, -x)
-    log_ratio = _log_ratio(multiplier, sampling, x, replaced)
-    for k, order in enumerate(orders):
-        logarithm = logsumexp(log_weight + order * log_ratio)
-        divergences[k] = (logarithm + _SUMMED * (1 + logarithm)) / (order - 1)
-    return divergences
-
-
-def _log_ratio(multiplier: float, sampling: float, x: Array, replaced: bool = False) -> Array:
-    """Logarithm of the density of outputs with a record that may take part, over that without it.
-
-    Or over that with one on the other side.
-    """
-    if replaced:
-        return _log_ratio(multiplier, sampling, x) - _log_ratio(multiplier, sampling, -x)
-    absent = math.log1p(-sampling) if sampling < 1 else -math.inf
-    # Without samples, losses below -37 count as infinite.
-    with np.errstate(divide="ignore", over="ignore"):
-        loss: Array = (x - 0.5) / multiplier / multiplier
-        small = np.log1p(sampling * np.expm1(np.minimum(loss, 1)))
-    return np.where(loss < 1, small, np.logaddexp(absent, math.log(sampling) + loss))
 
 
 def _over_square(x: float, multiplier: float) -> float:
