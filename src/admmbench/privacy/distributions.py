@@ -110,9 +110,7 @@ class _Group:
 def _divergence(group: _Group, absent: bool) -> tuple[Array, Array]:
     """Return losses of a group, and the divergence at each; 1 where none was found."""
     side = _side([(group.cost, group.number)], group.delta, absent, group.tail)
-    if side.losses is None:
-        return np.array([0.0, _RANGE[1]]), np.ones(2)
-    return side.losses.losses, side.divergence(side.losses)
+    return side.grid.losses, side.divergence
 
 
 def _in_groups(
@@ -170,26 +168,25 @@ def divergences(composition: Composition, delta: float) -> list[tuple[Array, Arr
     There is one pair for each order of the neighbours, and one alone if both orders have the same divergences. None is
     too small; all are 1 where losses are too large to find them.
     """
-    found: list[tuple[Array, Array]] = []
-    for side in _sides(composition, delta):
-        if side.losses is None:
-            found.append((np.zeros(1), np.ones(1)))
-            continue
-        found.append((side.losses.losses, side.divergence(side.losses)))
-    return found
+    return [(side.grid.losses, side.divergence) for side in _sides(composition, delta)]
+
+
+# Losses of which nothing is known.
+_UNKNOWN = Grid(_RANGE[1], 0, np.zeros(2), 1.0)
 
 
 class _Side(NamedTuple):
     """Losses of one order of the neighbours."""
 
     epsilon: float
-    losses: Grid | None = None
+    grid: Grid = _UNKNOWN
     rounded: float = 0.0
     """What divergences are rounded by is less than this."""
 
-    def divergence(self, losses: Grid) -> Array:
+    @property
+    def divergence(self) -> Array:
         """Return the hockey-stick divergence at each loss, none too small."""
-        upper, lower = _tails(losses)
+        upper, lower = _tails(self.grid)
         return np.clip(upper - lower + self.rounded, 0, 1)
 
 
@@ -229,7 +226,7 @@ def _side(
         if high - low < _POINTS_OF_SUM:
             losses = _sum(grids, low, high, _CUT * delta)
             epsilon = _epsilon(losses, delta - rounded)
-            if epsilon < best.epsilon or best.losses is None:
+            if epsilon < best.epsilon or best.grid is _UNKNOWN:
                 best = _Side(epsilon, losses, rounded)
             # A total that is small beside the losses needs a finer grid than they do.
             small = 0 < best.epsilon < _PER_TOTAL * spacing
