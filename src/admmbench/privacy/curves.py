@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from admmbench.privacy.composition import renyi_accountant
 from admmbench.privacy.distributions import divergences
@@ -59,23 +59,16 @@ class Curve:
             most = np.maximum(most, np.minimum(hits.min(axis=-1), 1))
         return most
 
-    def delta(self, epsilon: float) -> float:
-        """Return the least delta with which the releases are (epsilon, delta)-private, as far as it is known."""
-        if not math.isnan(self.mu):
-            if not self.mu:
-                return 0.0
-            high, low = self.mu / 2 - epsilon / self.mu, -self.mu / 2 - epsilon / self.mu
-            return float(ndtr(high) - math.exp(epsilon + log_ndtr(low)))
-        # Divergences are convex in the exponential of epsilon: chords lie above them.
-        return max(
-            float(np.interp(1, np.exp(np.minimum(epsilons - epsilon, 700)), deltas))
-            for epsilons, deltas in self.lines
-        )
-
     @property
     def advantage(self) -> float:
         """Return the largest difference between hits and false alarms: the neighbours' total variation distance."""
-        return self.delta(0.0)
+        if not math.isnan(self.mu):
+            return float(ndtr(self.mu / 2) - ndtr(-self.mu / 2))
+        # Divergences are convex in the exponential of epsilon: chords lie above them.
+        return max(
+            float(np.interp(1, np.exp(np.minimum(epsilons, 700)), deltas))
+            for epsilons, deltas in self.lines
+        )
 
 
 @lru_cache(maxsize=256)
