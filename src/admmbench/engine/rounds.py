@@ -81,7 +81,16 @@ def _run(spec: RunSpec, dataset: Dataset, pool: Workers, context: Context) -> Tr
     while len(done) < len(runs):
         run = runs[len(done)]
         federation = assemble(run, dataset, pool, context)
-        snapshot = _before(run, federation, done)
+        snapshot = Snapshot(
+            t=0,
+            state=start(run.method, federation),
+            noise=[block.noise for block in federation.blocks],
+            choices=federation.choices,
+            trace=_trace(run),
+            elapsed=done[-1]["elapsed"] if done else 0.0,
+            done=done,
+            observers=federation.observers,
+        )
         if context.checkpoint and not begun:
             context.checkpoint.load(snapshot)
             if len(snapshot.done) > len(done):
@@ -103,15 +112,6 @@ def _run(spec: RunSpec, dataset: Dataset, pool: Workers, context: Context) -> Tr
 def _trace(spec: RunSpec) -> Trace:
     """Return a trace before the first round."""
     return Trace(spec.seeds, evaluated_rounds(spec.rounds, spec.evaluate_every), measured(spec))
-
-
-def _before(spec: RunSpec, federation: AnyFederation, done: list[dict[str, Any]]) -> Snapshot:
-    """Return a run before the first round."""
-    noise, state = [block.noise for block in federation.blocks], start(spec.method, federation)
-    elapsed, observers = done[-1]["elapsed"] if done else 0.0, federation.observers
-    return Snapshot(
-        0, state, noise, federation.choices, _trace(spec), 0.0, elapsed, done, observers
-    )
 
 
 def assemble(
