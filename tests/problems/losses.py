@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from admmbench.contracts.cases import STEP, Array, LossCase
+from admmbench.contracts.losses import STEP, Array, LossCase
 from admmbench.datasets import Dataset, RowSelection, Split
 from admmbench.engine.threads import Workers
 from admmbench.problems import as_problem, list_losses

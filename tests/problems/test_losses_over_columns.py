@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import Array, LossCase, close
+from admmbench.contracts.losses import Array, LossCase, close
 from admmbench.problems.columns import BoundColumns
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.penalties import PENALTIES

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import STEP, Array, LossCase, close, supremum
+from admmbench.contracts.losses import STEP, Array, LossCase, close, supremum
 from admmbench.datasets import Dataset, RowSelection
 from admmbench.problems.base import Gradient
 from admmbench.problems.rows import BoundRows, RowParts
