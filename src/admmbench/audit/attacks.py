@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from admmbench.audit.findings import Finding, tested_finding
-from admmbench.audit.levels import log_ratio
 from admmbench.audit.runs import Pair, Replays, Run, innermost_values
 from admmbench.audit.transcripts import SPHERICAL, NoisyValue
 from admmbench.base.types import Array
@@ -28,17 +27,12 @@ Scores = tuple[Array, Array]
 """Scores of runs on the first and on the second data set, each of shape (S,); the first should be the larger ones."""
 
 
-def trajectory_scores(pair: Pair, sampling: float) -> Scores:
-    """Return the scores by an adversary who sees all messages: log-likelihood ratios, which are the best scores."""
-    return log_ratio(pair.first, sampling), log_ratio(pair.second, sampling)
-
-
 def model_scores(pair: Pair, row: int) -> Scores:
     """Return the scores by an adversary who sees the final global model: how much better it fits the first record."""
     first, second = (
         _loss(replays.run.model, pair.second.run, row)
         - _loss(replays.run.model, pair.first.run, row)
-        for replays in (pair.first, pair.second)
+        for replays in pair
     )
     return first, second
 

@@ -21,7 +21,6 @@ from admmbench.audit.attacks import (
     model_scores,
     points,
     power,
-    trajectory_scores,
 )
 from admmbench.audit.findings import Audit, Finding, inapplicable_finding, worst_finding
 from admmbench.audit.neighbours import NeighbouringData, make_neighbours, other_records, unshuffled
@@ -215,7 +214,9 @@ class CanaryRuns:
             levels.coupling(run, pair.first.second, canary),
             levels.likelihood(pair, canary),
         ]
-        self.scores[TRAJECTORY, ANY].append(trajectory_scores(pair, self.spec.sampling))
+        # Log-likelihood ratios are the best scores for who sees all messages.
+        first, second = (levels.log_ratio(side, self.spec.sampling) for side in pair)
+        self.scores[TRAJECTORY, ANY].append((first, second))
         if scores := grid_scores(pair):
             self.scores[TRAJECTORY, ON_GRID].append(scores)
 

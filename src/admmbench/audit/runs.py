@@ -200,8 +200,7 @@ class Replays(NamedTuple):
     """Replay in which neither record takes part in any round."""
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Runs on both neighbouring data sets, for a batch of seeds, each with its replays."""
 
     first: Replays
@@ -210,7 +209,7 @@ class Pair:
     @property
     def diverged(self) -> bool:
         """Return whether a run has no finite models."""
-        return not all(np.isfinite(side.run.model).all() for side in (self.first, self.second))
+        return not all(np.isfinite(side.run.model).all() for side in self)
 
 
 def run_pair(
