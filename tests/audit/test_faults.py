@@ -53,31 +53,97 @@ def broken(tmp_path):
     return make
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """Let noise be drawn in another way than asked for."""
-
-    def make(change):
-        draw = Noise.next_draw
-        monkeypatch.setattr(Noise, "next_draw", lambda *given: change(draw, *given))
-
-    return make
+# Noise, and what the ledger is told
 
 
-# Noise
+def half(draw, self, law, scale, *rest):
+    return draw(self, law, scale / 2, *rest)
 
 
-def test_half_the_noise(drawn):
-    drawn(lambda draw, self, law, scale, *rest: draw(self, law, scale / 2, *rest))
-    cases = [("objp", {}), ("outp", {}), ("dpsgd", {}), ("dpsgd", SAMPLED), ("amp", {"rounds": 1})]
-    for name, changes in cases:
-        assert "its mean size is" in failed(short_audit(name, **changes))["noise law"]
+def normal(draw, self, law, *rest):
+    return draw(self, samplers.GAUSSIAN, *rest)
 
 
-def test_half_the_noise_in_a_subproblem(monkeypatch):
-    spherical = Noise.spherical
-    monkeypatch.setattr(Noise, "spherical", lambda self, scale: spherical(self, scale / 2))
-    assert "not spherical noise" in failed(short_audit("dvp", TWO))["noise law"]
+def of_the_first_round(draw, self, *rest):
+    t, self.t = self.t, 1
+    found = draw(self, *rest)
+    self.t = t
+    return found
+
+
+def of_the_first_update(draw, self, *rest):
+    self._releases = 0
+    return draw(self, *rest)
+
+
+def half_spherical(spherical, self, scale):
+    return spherical(self, scale / 2)
+
+
+def half_a_scale_more(perturb, values, *rest):
+    perturb(values, *rest)
+    values += 0.5 * rest[3][..., None]
+
+
+def with_a_part_of_all_rounds(perturb, values, law, keys, place, scale, *rest):
+    for where in (place, np.zeros(2, int)):
+        perturb(values, law, keys, where, scale / np.sqrt(2), *rest)
+
+
+def doubled(add, self, cost, count=1):
+    add(self, replace(cost, multiplier=2 * cost.multiplier), count)
+
+
+def of_the_first_update_alone(enter, self, *rest, **named):
+    if self._releases == 0:
+        enter(self, *rest, **named)
+
+
+DRAW, PERTURB, ADD = (Noise, "next_draw"), (samplers, "perturb_all"), (Ledger, "add")
+UPDATES = {"params": {"local_updates": 3}}
+# Agents of unlike sizes have their noise on other grids.
+WRITERS = {"data": make_dataset(60, writers=3), "agents": {"scheme": "by_writer"}}
+FAULTS = [
+    (DRAW, half, "objp", {}, "its mean size is"),
+    (DRAW, half, "outp", {}, "its mean size is"),
+    (DRAW, half, "dpsgd", {}, "its mean size is"),
+    (DRAW, half, "dpsgd", SAMPLED, "its mean size is"),
+    (DRAW, half, "amp", {"rounds": 1}, "its mean size is"),
+    (DRAW, normal, "objp", {}, "not laplace noise"),
+    (DRAW, of_the_first_round, "objp", {}, "have the same noise"),
+    (DRAW, of_the_first_update, "objp", UPDATES, "have the same noise"),
+    *(
+        ((rounds, "noise_key"), key, name, changes, "have the same noise")
+        for key in (
+            lambda key, seed, agent: key(seed, 0),
+            lambda key, seed, agent: key(0, agent),
+            lambda key, seed, agent: key(seed + agent, 0),
+        )
+        for name, changes in (("objp", {}), ("outp", WRITERS))
+    ),
+    ((Noise, "spherical"), half_spherical, "dvp", {"data": TWO}, "not spherical noise"),
+    (PERTURB, half_a_scale_more, "objp", {}, "not laplace noise"),
+    (PERTURB, with_a_part_of_all_rounds, "outp", {}, "The noise of different releases is corr"),
+    (ADD, doubled, "outp", {}, "of what the ledger was told"),
+    (ADD, doubled, "outp", {"variant": "reference"}, "of what the ledger was told"),
+    (ADD, doubled, "dpsgd", {}, "of what the ledger was told"),
+    (ADD, doubled, "dpsgd", SAMPLED, "of what the ledger was told"),
+    (
+        (Noise, "_enter"),
+        of_the_first_update_alone,
+        "objp",
+        UPDATES,
+        "The ledger was told nothing of a laplace release of agent 0 in round 1.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("place", "fault", "name", "changes", "sentence"), FAULTS)
+def test_faults_of_noise_and_ledgers(monkeypatch, place, fault, name, changes, sentence):
+    usual = getattr(*place)
+    monkeypatch.setattr(*place, lambda *given, **named: fault(usual, *given, **named))
+    level = "likelihood" if "ledger" in sentence else "noise law"
+    assert sentence in failed(short_audit(name, **changes))[level]
 
 
 def coarse(std):
@@ -124,74 +190,6 @@ def test_a_ridge_of_amp_that_depends_on_its_records(monkeypatch):
     monkeypatch.setattr(amp.AMP, "minimize", with_another)
     found = short_audit("amp", TWO, rounds=1)
     assert not found.complete
-
-
-def test_another_law(drawn):
-    drawn(lambda draw, self, law, *rest: draw(self, samplers.GAUSSIAN, *rest))
-    assert "not laplace noise" in failed(short_audit("objp"))["noise law"]
-
-
-def test_noise_of_one_round_in_every_round(drawn):
-    def first_round(draw, self, *rest):
-        t, self._t = self._t, 1
-        found = draw(self, *rest)
-        self._t = t
-        return found
-
-    drawn(first_round)
-    assert "have the same noise" in failed(short_audit("objp"))["noise law"]
-
-
-def test_noise_of_one_local_update_in_all(drawn):
-    def first_update(draw, self, *rest):
-        self._releases = 0
-        return draw(self, *rest)
-
-    drawn(first_update)
-    found = short_audit("objp", params={"local_updates": 3})
-    assert "have the same noise" in failed(found)["noise law"]
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        lambda key, seed, agent: key(seed, 0),
-        lambda key, seed, agent: key(0, agent),
-        lambda key, seed, agent: key(seed + agent, 0),
-    ],
-    ids=["agents", "seeds", "sums"],
-)
-def test_noise_of_one_for_others(monkeypatch, key):
-    own = rounds.noise_key
-    monkeypatch.setattr(rounds, "noise_key", lambda seed, agent: key(own, seed, agent))
-    # Agents of unlike sizes have their noise on other grids.
-    writers = make_dataset(60, writers=3), {"agents": {"scheme": "by_writer"}}
-    for name, data, changes in (("objp", THREE, {}), ("outp", *writers)):
-        found = failed(short_audit(name, data, **changes))
-        assert "have the same noise" in found["noise law"]
-
-
-def test_noise_with_a_common_part(monkeypatch):
-    perturb = samplers.perturb_all
-
-    def shifted(values, *rest):
-        perturb(values, *rest)
-        values += 0.5 * rest[3][..., None]  # half a scale
-
-    monkeypatch.setattr(samplers, "perturb_all", shifted)
-    assert "noise law" in failed(short_audit("objp"))
-
-
-def test_noise_that_rounds_share_a_part_of(monkeypatch):
-    perturb = samplers.perturb_all
-
-    def half_and_half(values, law, keys, place, scale, *rest):
-        for where in (place, np.zeros(2, int)):
-            perturb(values, law, keys, where, scale / np.sqrt(2), *rest)
-
-    monkeypatch.setattr(samplers, "perturb_all", half_and_half)
-    sentence = failed(short_audit("outp"))["noise law"]
-    assert sentence.startswith("The noise of different releases is correlated")
 
 
 # What leaves without noise
@@ -242,33 +240,6 @@ def guarantee(self, sensitivity):
     for name in ("objp", "outp", "dpsgd", path):
         found = failed(short_audit(name, sensitivity="local"))
         assert found["coupling"].startswith("The scale of the noise depends on the data: in round")
-
-
-# What the ledger is told
-
-
-def test_a_multiplier_that_is_doubled(monkeypatch):
-    add = Ledger.add
-
-    def doubled(self, cost, count=1):
-        add(self, replace(cost, multiplier=2 * cost.multiplier), count)
-
-    monkeypatch.setattr(Ledger, "add", doubled)
-    cases = [("outp", {}), ("outp", {"variant": "reference"}), ("dpsgd", {}), ("dpsgd", SAMPLED)]
-    for name, changes in cases:
-        assert "of what the ledger was told" in failed(short_audit(name, **changes))["likelihood"]
-
-
-def test_local_updates_that_count_once(monkeypatch):
-    enter = Noise._enter
-
-    def first(self, *rest, **named):
-        if self._releases == 0:
-            enter(self, *rest, **named)
-
-    monkeypatch.setattr(Noise, "_enter", first)
-    sentence = failed(short_audit("objp", params={"local_updates": 3}))["likelihood"]
-    assert sentence == "The ledger was told nothing of a laplace release of agent 0 in round 1."
 
 
 def test_a_law_that_the_ledger_is_not_told_of(monkeypatch):
@@ -370,6 +341,77 @@ def update(self, sub):
     found = short_audit(broken("DVP", body), TWO, settings, agents=30)
     assert "of what the ledger was told" in failed(found)["likelihood"]
     assert short_audit("dvp", TWO, settings, agents=30).passed
+
+
+# Whole agents
+
+AGENT = {
+    "problem": {
+        "loss": "logistic",
+        "average": "agents",
+        "per": "agent",
+        "penalty": "l2",
+        "strength": 0.3,
+        "records": {"max_l2_norm": 1},
+    },
+    "privacy": {"unit": "agent"},
+}
+CLIPPED = {"learning_rate": 6.0, "local_updates": 3, "clip": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("base", "params", "body", "level", "sentence"),
+    [
+        (
+            "DPFedAvg",
+            CLIPPED,
+            """
+def noisy_mean(self, value, *rest):
+    from unittest.mock import patch
+    with patch("admmbench.algorithms.dp_fedavg.clip_norms", lambda models, most: models):
+        return super(Broken, self).noisy_mean(value, *rest)
+""",
+            "likelihood",
+            "of what the ledger was told",
+        ),
+        (
+            "DPFedADMM",
+            CLIPPED | {"rho": 0.1},
+            "def sensitivity(self, parts): return Sensitivity(l2=np.full_like(parts.gradient_bound, self.clip / 2))",
+            "likelihood",
+            "of what the ledger was told",
+        ),
+        (
+            "DPFedADMM",
+            CLIPPED | {"rho": 0.1},
+            """
+def round(self, t, state, federation):
+    sent = super(Broken, self).round(t, state, federation)
+    state.w = state.w - state.dual.mean(axis=0)
+    return sent
+""",
+            "coupling",
+            "Data leave without noise",
+        ),
+        (
+            "DPSGD",
+            {"learning_rate": 6.0},
+            """
+def noisy_mean(self, value, sensitivity, *rest, **more):
+    def own(parts):
+        return Sensitivity(l2=parts.gradient_bound / parts.n_samples[:, None].clip(1))
+    return super(Broken, self).noisy_mean(value, own, *rest, **more)
+""",
+            "likelihood",
+            "of what the ledger was told",
+        ),
+    ],
+    ids=["no clip", "half the clip", "a dual variable that leaves", "noise for a record"],
+)
+def test_a_lie_about_agents(broken, base, params, body, level, sentence):
+    settings = AuditSettings(rounds=2, repeats=16, canaries=["worst"])
+    found = short_audit(broken(base, body), TWO, settings, params=params, **AGENT)
+    assert sentence in failed(found)[level]
 
 
 # Secure sums
@@ -553,7 +595,7 @@ kept = {{}}
 
 def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
     def noisy(block):
-        noise, own, bound, t = block.noise, value(block), sensitivity(block.parts).l2, block.noise._t
+        noise, own, bound, t = block.noise, value(block), sensitivity(block.parts).l2, block.noise.t
         def gaussian(part=1.0, **more):
             return noise.gaussian(Sensitivity(l2=part * bound), **more)
         {body}
@@ -585,7 +627,7 @@ SHIFTS = "of agent 0 in round {} shifts by {}"
             "The ledger was told nothing of a gaussian release of agent 0 in round 1.",
         ),
         (
-            "if t > 1: noise._t -= 1\n        return own + gaussian()",
+            "if t > 1: noise.t -= 1\n        return own + gaussian()",
             "likelihood",
             "The noise of release 0 of round 1 is drawn again.",
         ),

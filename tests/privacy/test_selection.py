@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from scipy import optimize
@@ -51,25 +50,6 @@ def test_it_is_the_total_of_the_theorem(shape, trials, runs_after, cost, count):
     assert found == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_it_holds_for_randomised_response(shape):
-    """The best of K answers that are each right with a chance p, ties for the yes: its law is a sum over K."""
-    epsilon, trials = 0.5, 6
-    p = 1 / (1 + math.exp(-epsilon))
-    k = np.arange(1, 20_000)
-    if shape == "geometric":
-        chances = (1 - 1 / trials) ** (k - 1) / trials
-    else:
-        inverse = np.geomspace(1 + 1e-9, 1e9, 2_000_001)
-        gamma = 1 / inverse[np.argmin(np.abs((inverse - 1) / np.log(inverse) - trials))]
-        chances = (1 - gamma) ** k / k / math.log(1 / gamma)
-    assert chances.sum() == pytest.approx(1, abs=1e-6)
-    no_yes = [float(chances @ (1 - each) ** k) for each in (p, 1 - p)]
-    yes = [1 - each for each in no_yes]
-    shown = max(abs(math.log(yes[0] / yes[1])), abs(math.log(no_yes[0] / no_yes[1])))
-    assert epsilon < shown <= selected(spent((Pure(epsilon), 1)), 1e-9, trials, shape)
-
-
 def test_what_has_no_divergences_has_no_total():
     assert selected(spent((Approximate(0.5, 1e-7), 1)), 1e-5, 24, "geometric") == math.inf
     assert selected(spent((Gaussian(0.0), 1)), 1e-5, 24, "geometric") == math.inf
@@ -105,23 +85,3 @@ def test_a_total_may_cover_the_search_for_settings(covers, single):
     assert guarantees.caveats(spec) == (covered if covers != "run" else {})
     trace = simulate(**given, privacy=privacy, rounds=3, seeds=1)
     assert float(trace.epsilon_composed[-1]) == pytest.approx(ledger.epsilon(1e-5))
-
-
-@pytest.mark.parametrize(
-    ("privacy", "message"),
-    [
-        (
-            {"total": 2, "covers": "every_trial"},
-            "privacy.trials: how many there are is stated where",
-        ),
-        ({"total": 2, "trials": 24}, "privacy.trials: how many there are is stated where"),
-        (
-            {"covers": "best_trial", "trials": 24},
-            "privacy.covers: is the composition scope of privacy.total",
-        ),
-    ],
-    ids=str,
-)
-def test_what_a_total_covers_is_stated_in_full(privacy, message):
-    with pytest.raises(ValueError, match=message):
-        RunSpec(dataset="digits", algorithm="objp", sensitivity="global", privacy=privacy)

@@ -148,6 +148,8 @@ class Noise:
     ----------
     ledgers
         Releases of each agent so far.
+    t
+        The round.
     entered
         How many of these are of this round.
     louder
@@ -175,19 +177,14 @@ class Noise:
 
     def begin_round(self, t: int, measure: bool = False) -> None:
         """Count releases of round t from now on, and measure their magnitude if asked for."""
-        self._t, self._releases, self._measure = t, 0, measure
+        self.t, self._releases, self._measure = t, 0, measure
         self.entered = 0
         self._measured: list[tuple[Array, Array | float]] = []
 
     @property
-    def t(self) -> int:
-        """Return the round."""
-        return self._t
-
-    @property
     def place(self) -> tuple[int, int]:
         """Return the round, and how many releases of it were drawn."""
-        return self._t, self._releases
+        return self.t, self._releases
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
@@ -404,7 +401,7 @@ class Noise:
                 f"{np.shape(bound)}"
             )
         # Later than in the first release of all, a seed that diverges has NaN.
-        first = self._t <= 1 and not self._releases
+        first = self.t <= 1 and not self._releases
         if np.less(bound, 0).any() or (first and np.isnan(bound).any()):
             raise ValueError(
                 f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
