@@ -15,6 +15,7 @@ from admmbench.privacy import (
     Privacy,
     Pure,
     Release,
+    Replaced,
     calibrate,
     gaussian_multiplier,
 )
@@ -23,14 +24,11 @@ from tests.privacy.ledgers import ledger_of
 DELTA = 1e-5
 
 
-def spending(release, count, relation="zero_out", spread=(1.0, 1.0)):
+def spending(release, count, relation="zero_out", *terms):
     """What so many releases enter in a ledger, for a budget."""
 
     def spend(epsilon):
-        ledger = ledger_of(
-            (release.cost(Privacy(epsilon, DELTA, relation=relation), *spread), count)
-        )
-        return ledger
+        return ledger_of((release.cost(Privacy(epsilon, DELTA, relation=relation), *terms), count))
 
     return spend
 
@@ -51,9 +49,41 @@ RELEASES = {
     st.integers(1, 2000),
 )
 def test_the_total_is_met_from_below(law, count, total, relation, entries):
-    spend = spending(RELEASES[law], count, relation, (entries**-0.5, 1 / entries))
+    spend = spending(RELEASES[law], count, relation, entries**-0.5, 1 / entries)
     found = spend(calibrate(spend, total, DELTA)).epsilon(DELTA)
     assert 0.99 * total <= found <= total
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(
+    st.floats(0.005, 0.95),
+    st.integers(1, 20_000),
+    st.floats(0.05, 20),
+    st.sampled_from(["zero_out", "replace"]),
+)
+def test_the_total_of_samples_is_met_from_below(sampling, count, total, relation):
+    spend = spending(RELEASES["gaussian"], count, relation, 1.0, 1.0, sampling)
+    found = spend(calibrate(spend, total, DELTA)).epsilon(DELTA)
+    assert 0.99 * total <= found <= total
+
+
+@pytest.mark.parametrize("scaled_for", ["zero_out", "replace"])
+def test_normal_noise_alone_takes_credit_for_samples(scaled_for):
+    multiplier = gaussian_multiplier(0.3, DELTA)
+    costs = {
+        relation: [
+            Release(law, "gradient", scaled_for).cost(
+                Privacy(0.3, DELTA, relation=relation), sampling=0.05
+            )
+            for law in ("gaussian", "laplace")
+        ]
+        for relation in ("zero_out", "replace")
+    }
+    times = 2 if scaled_for == "replace" else 1
+    assert costs["zero_out"][0] == Gaussian(times * multiplier, 0.05)
+    assert costs["replace"][0] == Replaced(times * multiplier / 2, 0.05)
+    assert costs[scaled_for][1] == Laplace(0.3, 0.3, 0.3)
 
 
 @pytest.mark.parametrize("count", [1, 100, 20_000])
@@ -130,25 +160,8 @@ def test_gaussian_noise_alone_is_not_pure():
     }
 
 
-@pytest.mark.slow
-@settings(max_examples=12, deadline=None)
-@given(st.floats(0.005, 0.95), st.integers(1, 20_000), st.floats(0.05, 20))
-def test_the_total_of_samples_is_met_from_below(sampling, count, total):
-    def spend(epsilon):
-        ledger, release = Ledger(), RELEASES["gaussian"]
-        ledger.add(release.cost(Privacy(epsilon, DELTA), sampling=sampling), count)
-        return ledger
-
-    epsilon = calibrate(spend, total, DELTA)
-    assert 0.99 * total <= spend(epsilon).epsilon(DELTA) <= total
-
-
 def test_noise_for_samples_is_that_of_a_search_by_dp_accounting():
-    def spend(epsilon):
-        ledger, release = Ledger(), RELEASES["gaussian"]
-        ledger.add(release.cost(Privacy(epsilon, DELTA), sampling=0.05), 500)
-        return ledger
-
+    spend = spending(RELEASES["gaussian"], 500, "zero_out", 1.0, 1.0, 0.05)
     multiplier = dp.calibrate_dp_mechanism(
         lambda: dp.pld.PLDAccountant(value_discretization_interval=1e-3),
         lambda m: dp.SelfComposedDpEvent(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import optimize, stats
 
 DOCS = Path(__file__).parents[2] / "docs"
 ENTRIES = 2 * 784
@@ -170,15 +170,3 @@ def test_totals_of_attacked_rounds():
         if title in expected:
             assert expected[title](epsilon) == pytest.approx(composed, rel=0.02)
     assert seen - {"MNIST: OutP, the authors' code"} == set(expected)
-
-
-def test_the_divergence_of_laplace_noise_is_its_integral():
-    a, r = 7.3, 0.4
-
-    def integrand(x):
-        return 0.5 * math.exp(-a * abs(x) - (1 - a) * abs(x - r))
-
-    pieces = [(-60, 0), (0, r), (r, 60)]
-    total = sum(integrate.quad(integrand, *piece)[0] for piece in pieces)
-    terms = a / (2 * a - 1) * math.exp((a - 1) * r) + (a - 1) / (2 * a - 1) * math.exp(-a * r)
-    assert math.log(total) == pytest.approx(math.log(terms))

@@ -12,28 +12,30 @@ from tests.privacy.ledgers import ledger_of
 
 TAUS = np.arange(1, 10_001)
 
-
-def printed(t, epsilon, delta):
-    """Smallest total with delta = exp(alpha(tau) - tau total) for some tau: (51) and the tail bound below it."""
-    alpha = t * TAUS * (TAUS + 1) * epsilon**2 / (4 * math.log(1.25 / delta))
-    return ((alpha + math.log(1 / delta)) / TAUS).min()
-
-
-def after(t, epsilon, delta):
-    """Total of t releases that spend (epsilon, delta) each."""
-    return ledger_of((Gaussian(gaussian_multiplier(epsilon, delta)), t)).epsilon(delta, "huang2019")
-
-
-budgets = st.floats(0.01, 5)
 deltas = st.floats(-12, -1).map(lambda power: 10**power)
+releases = st.lists(
+    st.tuples(st.floats(0.5, 1000), st.integers(1, 100_000)), min_size=1, max_size=6
+)
+
+
+def of_budget(t, epsilon, delta):
+    """Releases that spend (epsilon, delta) each, and the delta."""
+    return {"releases": [(gaussian_multiplier(epsilon, delta), t)], "delta": delta}
 
 
 @settings(max_examples=200)
-@given(t=st.integers(1, 100_000), epsilon=budgets, delta=deltas)
-@example(t=100, epsilon=0.05, delta=1e-6)  # of the paper
-@example(t=100, epsilon=0.2, delta=1e-3)
-def test_any_total_is_the_printed_minimum_over_the_integers(t, epsilon, delta):
-    assert after(t, epsilon, delta) == pytest.approx(printed(t, epsilon, delta), rel=1e-12)
+@given(releases=releases, delta=deltas)
+@example(**of_budget(100, 0.05, 1e-6))  # of the paper
+@example(**of_budget(100, 0.2, 1e-3))
+def test_any_total_is_the_printed_minimum_over_the_integers(releases, delta):
+    """Smallest total with delta = exp(alpha(tau) - tau total) for some tau: (51) and the tail bound below it.
+
+    alpha(tau) adds up the tau-th log moments of N(0, s^2) against N(1, s^2).
+    """
+    alpha = sum(count * TAUS * (TAUS + 1) / (2 * m**2) for m, count in releases)
+    total = ((alpha + math.log(1 / delta)) / TAUS).min()
+    ledger = ledger_of(*((Gaussian(m), count) for m, count in releases))
+    assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
 
 
 @pytest.mark.parametrize(("tau", "between"), [(1, 1.4), (2, 2.4), (3, 3.5), (7, 7.5)])
@@ -54,32 +56,9 @@ def test_never_below_the_tight_total_where_single_losses_underflow(inverse_multi
     assert ledger.epsilon(1e-6, "huang2019") >= ledger.epsilon(1e-6)
 
 
-def test_total_grows_like_the_square_root_of_the_rounds():
-    """Theorem 2: the total is c_0 sqrt(t) epsilon, for small budgets with the c_0 of (56), which is a lower bound."""
-    epsilon, delta = 0.01, 1e-6
-    at_least = math.sqrt(math.log(1 / delta) / math.log(1.25 / delta)) * epsilon
-    for t in (1, 10, 100, 1000):
-        total = after(t, epsilon, delta)
-        assert math.sqrt(t) * at_least <= total <= 1.01 * math.sqrt(t) * at_least
-
-
-@given(st.lists(st.floats(0.5, 50), min_size=1, max_size=6), deltas)
-def test_releases_with_different_noise_add_their_moments(multipliers, delta):
-    ledger = Ledger()
-    for multiplier in multipliers:
-        ledger.add(Gaussian(multiplier))
-    # tau-th log moment of N(0, s^2) against N(1, s^2)
-    alpha = sum(TAUS * (TAUS + 1) / (2 * multiplier**2) for multiplier in multipliers)
-    total = ((alpha + math.log(1 / delta)) / TAUS).min()
-    assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
-
-
 @pytest.mark.parametrize("other", [Laplace(0.1, 0.1, 0.1), Pure(10), Gaussian(5, 0.1)], ids=str)
 def test_releases_that_are_not_gaussian_have_no_total(other):
-    gaussian, both = Ledger(), Ledger()
-    for ledger in (gaussian, both):
-        ledger.add(Gaussian(5))
-    both.add(other)
+    gaussian, both = ledger_of(Gaussian(5)), ledger_of(Gaussian(5), other)
     assert math.isnan(both.epsilon(1e-6, "huang2019"))
     # An agent without a total leaves the federation without one, whatever the order.
     for ledgers in ([gaussian, both], [both, gaussian]):
