@@ -69,6 +69,21 @@ def round(self, t, state, federation):
     return Messages((), ())
 """
 
+L1_ALONE = """
+a: float = 20.0
+
+def check(self, problem, agents):
+    super(Broken, self).check(problem, agents)
+    if problem.penalty_name != "l1":
+        raise ValueError("l1 alone")
+"""
+# Though a run would compute one seed for all.
+OWN_DRAWS = (
+    "release = None\n"
+    + NOISE.format("0.0")
+    + UPDATE.format("z + np.random.default_rng(sub.t).normal(size=z.shape)")
+)
+
 METHODS = [
     ("is a frozen dataclass of checked parameters", "", "decorate it with @parameters"),
     ("facts are complete", "caveats = ('beware',)", "capital letter to a full stop"),
@@ -77,6 +92,11 @@ METHODS = [
         "works for every problem that it does not refuse",
         RAISES_IF.format("not sub.parts.whole.penalty.smooth"),
         '"penalty": "l1".*RuntimeError: no',
+    ),
+    (
+        "works for every problem that it does not refuse",
+        NOISE.format("sub.noise.gaussian(Sensitivity(l1=gradient.sensitivity.l1))"),
+        "Gaussian noise takes its scale from the l2 sensitivity",
     ),
     (
         "what it measures has units and values",
@@ -111,6 +131,11 @@ METHODS = [
         "another block of seeds changes the model",
     ),
     (
+        "another block of seeds agrees within rounding",
+        OWN_DRAWS,
+        "another block of seeds changes the model",
+    ),
+    (
         "double precision agrees within rounding",
         UPDATE.format("z.round(2) if z.dtype == np.float32 else z"),
         "double precision changes",
@@ -120,6 +145,11 @@ METHODS = [
         "seeds differ where something is drawn",
         "release = None\ndraws = True\n" + NOISE.format("0.0"),
         "three seeds give 1 results; it declares noise or draws",
+    ),
+    (
+        "seeds differ where something is drawn",
+        OWN_DRAWS,
+        "three seeds give 3 results; it declares neither",
     ),
     (
         "the total is finite where noise is declared",
@@ -142,6 +172,11 @@ METHODS = [
         "RuntimeError: no",
     ),
     ("learns without noise", SCHEDULE.format("-2 * sub.rho"), "the objective is"),
+    (
+        "learns without noise",
+        L1_ALONE.replace('!= "l1"', '!= "l3"'),
+        "it refuses every problem.*the first refusal: .*l1 alone",
+    ),
     (
         "the noise matches release and updates",
         "release = Release('gaussian', 'gradient')",
@@ -266,26 +301,6 @@ def test_a_divisor_of_its_own_has_no_effect_and_is_said(tmp_path, divisor):
     check.run()
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "seeds differ where something is drawn",
-            "three seeds give 3 results; it declares neither",
-        ),
-        (
-            "another block of seeds agrees within rounding",
-            "another block of seeds changes the model",
-        ),
-    ],
-)
-def test_draws_of_its_own_are_caught(tmp_path, name, message):
-    """Though a run would compute one seed for all."""
-    drawn = UPDATE.format("z + np.random.default_rng(sub.t).normal(size=z.shape)")
-    path = plug_in(tmp_path, METHOD, f"release = None\n{NOISE.format('0.0')}\n{drawn}", name)
-    assert message in fails(method_checks(str(path)), name)
-
-
 def test_rounding_by_the_place_in_the_batch_is_no_draw(tmp_path):
     """As of a product over agents whose sums BLAS splits; a tenth is more than that."""
     name = "seeds differ where something is drawn"
@@ -372,13 +387,6 @@ def test_other_records_may_have_no_solution_but_not_all_of_them(tmp_path):
     assert "an error on all data with other records" in fails(method_checks(str(path)), name)
 
 
-def test_gaussian_noise_with_an_l1_sensitivity_is_refused(tmp_path):
-    body = NOISE.format("sub.noise.gaussian(Sensitivity(l1=gradient.sensitivity.l1))")
-    path = plug_in(tmp_path, METHOD, body, "wrong norm")
-    found = fails(method_checks(str(path)), "works for every problem that it does not refuse")
-    assert "Gaussian noise takes its scale from the l2 sensitivity" in found
-
-
 DATASET = """
 import numpy as np
 from dataclasses import replace
@@ -404,6 +412,14 @@ WRITERS = DESCRIBE.format("attributes={'writer': 2}") + "\n"
 X, Y = "np.full((142, 13), {}, np.float32)", "np.full(142, {}, np.int64)"
 DATASETS = [
     ("facts are complete", DESCRIBE.format("licence=''"), "gives no licence"),
+    *(
+        (
+            "facts are complete",
+            DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}"),
+            f"checksums: {text!r} of 'a.csv' is no checksum",
+        )
+        for text in ("unknown", "PCG64, seed 0", "sha256:", "0" * 64, "md5:00")
+    ),
     (
         "its default problem suits it",
         DESCRIBE.format("default_problem='logistic'"),
@@ -434,15 +450,6 @@ DATASETS = [
         "not in its canonical form|is not",
     ),
 ]
-
-
-@pytest.mark.parametrize("text", ["unknown", "PCG64, seed 0", "sha256:", "0" * 64, "md5:00"])
-def test_text_that_is_no_checksum_is_refused(tmp_path, text):
-    body = DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}")
-    found = fails(
-        dataset_checks(str(plug_in(tmp_path, DATASET, body, "text"))), "facts are complete"
-    )
-    assert f"checksums: {text!r} of 'a.csv' is no checksum" in found
 
 
 def test_a_checksum_of_a_file_beside_the_plug_in_is_that_of_the_file(tmp_path):
@@ -489,26 +496,7 @@ def test_contracts_are_found_by_their_name_of_before():
     assert checks.of is of
 
 
-L1_ALONE = """
-a: float = 20.0
-
-def check(self, problem, agents):
-    super(Broken, self).check(problem, agents)
-    if problem.penalty_name != "l1":
-        raise ValueError("l1 alone")
-"""
-
-
 def test_a_strong_l1_penalty_has_its_optimum_where_methods_start(tmp_path):
     """The part of the way that is left is then looked for with a weaker one."""
     path = plug_in(tmp_path, METHOD, L1_ALONE, "l1")
     run(method_checks(str(path)), "approaches the optimum of the stated problem")
-
-
-def test_the_first_refusal_of_a_method_that_takes_no_problem_is_quoted(tmp_path):
-    body = L1_ALONE.replace('!= "l1"', '!= "l3"')
-    path = plug_in(tmp_path, METHOD, body, "nothing")
-    assert re.search(
-        r"it refuses every problem.*the first refusal: .*l1 alone",
-        fails(method_checks(str(path)), "learns without noise"),
-    )
