@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
@@ -46,32 +46,17 @@ class Workers:
 
     def __init__(self, threads: int) -> None:
         self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._threads = threads
 
     def map(self, function: Callable[[ItemT], T], items: Sequence[ItemT]) -> list[T]:
         """Apply a function to all items, and return results in their order."""
         if self._executor is None:
             return [function(item) for item in items]
-        results: dict[int, T] = {}
-        queue = iter(enumerate(items))  # next() on it is atomic
-        futures = [
-            self._executor.submit(_drain, function, queue, results) for _ in range(self._threads)
-        ]
-        for future in futures:
-            future.result()
-        return [results[position] for position in range(len(items))]
+        return list(self._executor.map(function, items))
 
     def close(self) -> None:
         """End the threads."""
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
-
-
-def _drain(
-    function: Callable[[ItemT], T], queue: Iterable[tuple[int, ItemT]], results: dict[int, T]
-) -> None:
-    for position, item in queue:
-        results[position] = function(item)
 
 
 @contextlib.contextmanager
