@@ -36,7 +36,8 @@ from admmbench.datasets import (
 from admmbench.datasets.table import from_arrays, write_arrays
 from admmbench.spec.guarantees import guarantee
 from admmbench.spec.run import RunSpec
-from admmbench.study.address import Address, dataset_folder
+from admmbench.study.address import dataset_folder
+from admmbench.study.runs import Run
 from admmbench.validation import checked
 
 
@@ -158,7 +159,7 @@ def test_the_seed_of_a_table_draws_its_test_part(table):
 
 def test_content_is_the_identity_and_not_the_place(table, folder):
     def address(spec):
-        return str(Address.from_spec(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)))
+        return Run("", RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)).path
 
     (folder / "deep").mkdir()
     shutil.copy("patients.csv", "deep/copy.csv")

@@ -185,7 +185,7 @@ def test_finished_runs_are_compared(study):
     assert "are left" in plan.summary(costs, 1)
     assert "2.00" in shown(costs)
     for damage in (b"", bytes(22), b"s\n", b"s\n\xff2\n", b"2\n22\n"):
-        Path("results/runs", run.address.file(BENCHMARK)).write_bytes(damage)
+        Path("results/runs", run.file(BENCHMARK)).write_bytes(damage)
         assert planned(study).iloc[-1].done == 0
     finish(study, 22)
     Path("results/runs", run.path).unlink()  # as after another seed was killed
@@ -252,7 +252,7 @@ def test_what_was_measured_is_kept(study, monkeypatch):
 def finish(study, *seconds):
     """Let the first runs of the study have taken so long."""
     for run, took in zip(study.experiments["small"].runs, seconds, strict=False):
-        for name in (run.path, run.address.file(BENCHMARK)):
+        for name in (run.path, run.file(BENCHMARK)):
             path = Path("results/runs", name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"s\n{took}\n")
@@ -366,7 +366,7 @@ def test_every_job_that_computes_is_expected_by_its_rule(tmp_path, study):
     write_study(tmp_path, "threads: 1\n", small=ATTACKED, timed=timed, tuned=TUNED)
     study = config.read()
     found = plan.expected(study, Stated(study, STEPS._replace(step=3)))
-    run = rule_name("run", study.experiments["small"].runs[0].address.folder)
+    run = rule_name("run", study.experiments["small"].runs[0].folder)
     # Two worlds, in batches of 2 seeds: 40 repeats of 2 rounds, and comparisons of all 10; 10 trials of 20 rounds.
     attacked = 1 + plan._AUDITED_ROUND * (40 * 2 + plan._COMPARED * 10) * 3
     assert found == {

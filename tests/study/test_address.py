@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,37 +11,26 @@ from admmbench.study.address import (
     CHECKPOINT,
     LOG,
     RESULT,
-    Address,
     dataset_folder,
     files_of_runs,
     rule_name,
 )
+from admmbench.study.runs import Run
 
 BUDGETS = st.floats(1e-100, 1e100) | st.just(math.inf)
 SEEDS = st.integers(0, 2**63 - 1)
 
 
-ONE = Address("digits/objp-0123abcd89ef", "epsilon", 1.0, 0, 9)
-
-
-def test_an_address_is_a_folder_and_a_point():
-    assert str(ONE) == ONE.file("{point}") == "digits/objp-0123abcd89ef/epsilon=1+seeds=0-9"
-    assert ONE.stem == "objp-0123abcd89ef+epsilon=1"
-
-
-def test_seeds_of_a_run_follow_one_another():
-    spec = RunSpec(dataset="digits", algorithm="objp", seeds=[2**62 - 1, 2**62])
-    assert Address.from_spec(spec).point == f"epsilon=inf+seeds={2**62 - 1}-{2**62}"
-    for seeds in ([0, 2], [1, 0], [0, 2**62]):
-        spec = RunSpec(dataset="digits", algorithm="objp", seeds=seeds)
-        with pytest.raises(ValueError, match="follow one another"):
-            Address.from_spec(spec)
+ONE = Run("", RunSpec(dataset="digits", algorithm="objp", epsilon=1.0))
 
 
 @given(BUDGETS, SEEDS)
 def test_names_of_many_digits_are_far_shorter_than_a_file_s(budget, seed):
-    address = Address("d/m-0123abcd89ef", "epsilon", budget, seed, seed + 99)
-    assert len(address.point) < 100
+    run = Run("", ONE.spec.at(budget).model_copy(update={"seeds": (seed, seed + 1)}))
+    assert run.point == run.path.rpartition("/")[2].removesuffix(".nc")
+    assert run.point.startswith("epsilon=")
+    assert run.point.endswith(f"+seeds={seed}-{seed + 1}")
+    assert len(run.point) < 100
 
 
 def test_files_of_runs_are_told_from_others(tmp_path):
@@ -74,4 +62,4 @@ def test_every_experiment_has_rules_of_its_own():
     assert len({rule_name("figures", name) for name in names}) == len(names)
     assert all(rule_name("figures", name).isidentifier() for name in names)
     assert rule_name("figures", "a_b") == "figures_a_b"
-    assert rule_name("run", ONE.folder) == "run_digits_objp_0123abcd89ef"
+    assert rule_name("run", "digits/objp-0123abcd89ef") == "run_digits_objp_0123abcd89ef"

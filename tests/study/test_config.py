@@ -481,7 +481,7 @@ def test_a_run_has_one_address_however_it_is_spelt(tmp_path, spelling):
 def test_every_setting_is_in_the_folder_s_name(tmp_path, change):
     """But budget and seeds, which name the file; runs of equally many seeds need the same resources."""
     before, after = load(tmp_path).runs[0], load(tmp_path, **change).runs[0]
-    assert before.address.folder != after.address.folder
+    assert before.folder != after.folder
 
 
 @pytest.mark.slow
@@ -489,7 +489,6 @@ def test_every_setting_is_in_the_folder_s_name(tmp_path, change):
 def test_two_budgets_share_no_file(budgets):
     runs = Experiment.model_validate({**SMALL, "epsilon": budgets}).runs
     assert len({run.path for run in runs}) == len(runs)
-    assert [run.address.budget for run in runs] == [run.spec.epsilon for run in runs]
 
 
 def test_one_method_under_two_labels_is_refused(tmp_path):
@@ -510,8 +509,8 @@ def test_what_is_computed_can_be_read_from_the_command(tmp_path):
 
 def test_a_longer_time_limit_finds_the_checkpoint(tmp_path):
     short, none = load(tmp_path, time_limit=5).runs[0], load(tmp_path).runs[0]
-    assert short.address.folder != none.address.folder
-    assert short.checkpoint == none.checkpoint == none.address.file(CHECKPOINT)
+    assert short.folder != none.folder
+    assert short.checkpoint == none.checkpoint == none.file(CHECKPOINT)
 
 
 @pytest.mark.parametrize("name", ["runs", "report", "logs"])
@@ -541,7 +540,7 @@ def test_methods_may_differ_in_agents_and_delta(tmp_path):
         runs = load(tmp_path, algorithms=methods, agents=agents, epsilon=[1]).runs
         assert [run.spec.n_agents for run in runs] == [3, 5, 3]
         assert [run.spec.delta for run in runs] == [1e-6, 1e-6, 1e-4]
-        assert len({run.address.folder for run in runs}) == 3
+        assert len({run.folder for run in runs}) == 3
     assert runs[1].spec.agents == {**partition, "agents": 5, "train": None}
 
 
@@ -565,14 +564,14 @@ def test_totals_are_budgets_of_whole_runs(tmp_path):
     assert [run.spec.stated_budget for run in runs] == [0.5, 2, 0.5, 2]
     assert all(run.spec.privacy.relation == "replace" for run in runs)
     assert runs[0].path.endswith("/total=0.5+seeds=0-9.nc")
-    assert len({run.address.folder for run in runs}) == 2
+    assert len({run.folder for run in runs}) == 2
     again = Experiment.model_validate_json(experiment.model_dump_json())
     assert [run.path for run in again.runs] == [run.path for run in runs]
 
 
 def test_relations_and_laws_are_runs_of_their_own(tmp_path):
     def folder(**changes):
-        return load(tmp_path, sensitivity="global", **changes).runs[0].address.folder
+        return load(tmp_path, sensitivity="global", **changes).runs[0].folder
 
     settings = [{}, {"privacy": {"relation": "replace"}}]
     laws = [

@@ -6,8 +6,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from admmbench.study import config
-from admmbench.study.address import Address
 from admmbench.study.config import ConfigError, check_experiment
+from admmbench.study.runs import Run
 
 OBJP = {"name": "objp", "label": "ObjP"}
 CONTENT = {
@@ -192,6 +192,6 @@ def test_runs_of_one_method_share_a_folder():
     totals, tuning = {"privacy": {"total": [1, 2]}}, {"tuning": {"seeds": [1000]}, "tuned": tuned}
     content = {**CONTENT, **totals, **tuning, "seeds": 13, "algorithms": methods}
     runs = check_experiment(content).runs
-    assert [run.address for run in runs] == [Address.from_spec(run.spec) for run in runs]
-    assert len({run.address.folder for run in runs if run.label == "ObjP"}) == 2 * 2
-    assert len({run.address.folder for run in runs if run.label == "other"}) == 2
+    assert [run.path for run in runs] == [Run("", run.spec).path for run in runs]
+    assert len({run.folder for run in runs if run.label == "ObjP"}) == 2 * 2
+    assert len({run.folder for run in runs if run.label == "other"}) == 2

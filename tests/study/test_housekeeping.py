@@ -14,7 +14,7 @@ from tests.studies import SMALL, write_study
 
 POINT = "epsilon=1+seeds=0-1"
 OTHER = "epsilon=2+seeds=0-1"
-FOLDER = Experiment.model_validate(SMALL).runs[0].address.folder
+FOLDER = Experiment.model_validate(SMALL).runs[0].folder
 
 
 @pytest.fixture

@@ -274,7 +274,7 @@ def test_another_name_of_a_method_is_the_same_run():
 
     def address(**method):
         (run,) = check_experiment({**given, "algorithms": [{"label": "a", **method}]}).runs
-        return run.address
+        return run.path
 
     assert address(name="dp_gd") == address(name="dpsgd", params={"sampling": 1})
     assert address(name="objpm") == address(name="objp", params={"local_updates": 10})

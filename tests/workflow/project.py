@@ -42,7 +42,7 @@ POINT = "epsilon=0.5+seeds=0-1"
 def runs(**changes: object) -> set[str]:
     """Runs of the study, perhaps changed, by folder and file name."""
     experiment = Experiment.model_validate({**STUDY, **changes})
-    return {str(run.address) for run in experiment.runs}
+    return {run.file("{point}") for run in experiment.runs}
 
 
 RUNS = runs()

@@ -123,7 +123,7 @@ def _run_cost(run: Run, threads: int, speeds: Speeds, device: str) -> dict[str, 
     """Return the costs of a run that is not finished."""
     seconds = core_seconds(run.spec, threads, speeds.machine(run.spec), device)
     return {
-        "rule": rule_name("run", run.address.folder),
+        "rule": rule_name("run", run.folder),
         "jobs": 1,
         "seconds" if device == CPU else "on_gpu": seconds,
         "mem_mb": estimate(run.spec, threads, device).mem_mb,

@@ -122,7 +122,7 @@ def by_folder(runs: Iterable[Run]) -> list[list[Run]]:
     """Group runs by their folder: those in one folder differ in budget and seeds alone, and cost alike."""
     groups = defaultdict[str, list[Run]](list)
     for run in runs:
-        groups[run.address.folder].append(run)
+        groups[run.folder].append(run)
     return [*groups.values()]
 
 
@@ -177,7 +177,7 @@ def _name(kind: str, spec: RunSpec) -> str:
 
 def _recorded(folder: Path, run: Run) -> float | None:
     """Return the seconds of the last attempt, with interpreter and imports; None if the run is not finished."""
-    table = folder / run.address.file(BENCHMARK)
+    table = folder / run.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
     # The file is empty if the result came from a cache; a shell writes the decimal sign of its locale.

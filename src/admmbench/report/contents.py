@@ -182,7 +182,7 @@ def _reason_of_missing_run(folder: Path, experiment: Experiment, run: Run) -> Ex
     logs = folder.parent / "logs"
     prepared = _last_message(logs / "prepare" / f"{experiment.dataset_folder}.log")
     runs = experiment.runs_folder(folder)
-    log = folder / "logs/time.log" if experiment.timed else runs / run.address.file(LOG)
+    log = folder / "logs/time.log" if experiment.timed else runs / run.file(LOG)
     if log.exists():
         return _reason_in_log(log)
     if prepared:

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,80 +39,15 @@ _FILE = re.compile(
 _FILE_OF_PARTITIONS = re.compile(r"[a-z_]+-[0-9a-f]{8}(\+seeds=[0-9]+-[0-9]+)?\.nc")
 
 
-@dataclass(frozen=True)
-class Address:
-    """Place of a run's files, below the folder of all runs.
-
-    Names of files are far shorter than 255 bytes, whatever the seeds are.
-
-    Attributes
-    ----------
-    folder
-        Folder of runs that differ in budget and seeds alone, with equally many seeds: these runs need equal resources.
-    kind
-        Kind of budget: ``epsilon`` of one release, ``total`` of the whole run.
-    budget
-        The budget, perhaps infinite.
-    first, last
-        The first and the last of the seeds, which follow one another.
-    """
-
-    folder: str
-    kind: str
-    budget: float
-    first: int
-    last: int
-
-    @classmethod
-    def from_spec(cls, spec: RunSpec, folder: str = "") -> Address:
-        """Return the address of a run.
-
-        Parameters
-        ----------
-        spec
-            The run.
-        folder
-            Its folder, if another run in it told already.
-
-        Raises
-        ------
-        ValueError
-            If the seeds do not follow one another.
-        """
-        first, last = spec.seeds[0], spec.seeds[-1]
-        if spec.seeds != tuple(range(first, first + len(spec.seeds))):
-            raise ValueError(f"seeds: those of one run must follow one another, got {spec.seeds}")
-        return cls(
-            folder=folder or _run_folder(spec),
-            kind="epsilon" if spec.privacy.total is None else "total",
-            budget=spec.stated_budget,
-            first=first,
-            last=last,
-        )
-
-    def __str__(self) -> str:
-        return f"{self.folder}/{self.point}"
-
-    @property
-    def point(self) -> str:
-        """Return the file name without suffix: the budget and the seeds of the run."""
-        return f"{self._budget_name}+seeds={self.first}-{self.last}"
-
-    @property
-    def stem(self) -> str:
-        """Return the name of the run's method, budget and number of seeds, for files of one experiment."""
-        return f"{Path(self.folder).name}+{self._budget_name}"
-
-    @property
-    def _budget_name(self) -> str:
-        return f"{self.kind}={_number(self.budget)}"
-
-    def file(self, pattern: str) -> str:
-        """Return the path of one of the run's files, such as `LOG`, below the folder of all runs."""
-        return f"{self.folder}/{pattern.format(point=self.point)}"
+def budget_name(spec: RunSpec) -> str:
+    """Return the name of a run's budget: ``epsilon`` of one release or ``total`` of the whole run, perhaps infinite."""
+    kind = "epsilon" if spec.privacy.total is None else "total"
+    short = f"{spec.stated_budget:g}"
+    exact = short if float(short) == spec.stated_budget else repr(spec.stated_budget)
+    return f"{kind}={exact}"
 
 
-def _run_folder(spec: RunSpec) -> str:
+def run_folder(spec: RunSpec) -> str:
     """Return the folder of a run, and of all that differ from it in budget and seeds alone, with equally many seeds."""
     replacements = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
     settings = spec.complete() | replacements
@@ -190,9 +124,3 @@ def _hash_json(text: str) -> str:
 def _hash(settings: Any, digits: int) -> str:
     text = json.dumps(settings, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
-
-
-def _number(value: float) -> str:
-    """Return the shortest text that stands for this number and no other."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(value)

@@ -92,7 +92,7 @@ class Study(Strict):
         runs: dict[str, dict[str, Run]] = {}
         for experiment in self.experiments.values():
             for run in () if experiment.timed else experiment.runs:
-                runs.setdefault(run.address.folder, {}).setdefault(run.address.point, run)
+                runs.setdefault(run.folder, {}).setdefault(run.point, run)
         return runs
 
     def runs_folder(self, name: str) -> Path:

@@ -52,8 +52,8 @@ class Experiment(Grid):
         """Refuse settings, names and figures that would make a job fail."""
         refuse(self, EXPERIMENT_RULES)
         for number, (method, spec) in enumerate(self.computed):
-            address = Run(method.label, spec).address
-            for name in (*address.folder.split("/"), address.stem):
+            run = Run(method.label, spec)
+            for name in (*run.folder.split("/"), run.stem):
                 file_name(name, f"algorithms.{number}: its folder of runs")
         if name := find_duplicate(figure.name for figure in self.figures):
             raise ValueError(f"figures: the name {name!r} appears twice")

@@ -194,7 +194,7 @@ class Grid(Settings):
     def searches(self) -> dict[str, Search]:
         """Return the searches by file name: every method with ``tune`` at every budget."""
         return {
-            f"{Run(search.label, search.spec).address.stem}.json": search
+            f"{Run(search.label, search.spec).stem}.json": search
             for search in self._searches
             if self._is_selected(search.label)
         }
@@ -279,7 +279,7 @@ class Grid(Settings):
             budget = run.spec.stated_budget
             if run.spec.release and run.spec.private and (chosen is None or budget in chosen):
                 first.setdefault((run.label, budget), run)
-        return {f"{run.first.address.stem}.json": run for run in first.values()}
+        return {f"{run.first.stem}.json": run for run in first.values()}
 
     @cached_property
     def specs(self) -> list[RunSpec]:

@@ -94,7 +94,7 @@ def _requested_files(study: Study) -> Iterator[Path]:
     for name, experiment in study.experiments.items():
         runs = study.runs_folder(name)
         for run in experiment.runs:
-            yield from (runs / run.address.file(pattern) for pattern in (RESULT, LOG, BENCHMARK))
+            yield from (runs / run.file(pattern) for pattern in (RESULT, LOG, BENCHMARK))
             yield runs / run.checkpoint
         for pattern in _EXPERIMENT_FILES:
             yield from (results / name).glob(pattern)

@@ -6,9 +6,16 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from admmbench.spec.run import RunSpec
-from admmbench.study.address import CHECKPOINT, RESULT, Address, partition_files
+from admmbench.study.address import (
+    CHECKPOINT,
+    RESULT,
+    budget_name,
+    partition_files,
+    run_folder,
+)
 
 
 @dataclass(frozen=True)
@@ -30,23 +37,43 @@ class Run:
     spec: RunSpec
     folders: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
-    def address(self) -> Address:
-        """Return the place of the run's files, below the folder of all runs."""
+    @property
+    def folder(self) -> str:
+        """Return the folder of the run's files, below the folder of all runs.
+
+        Runs that differ in budget and seeds alone, with equally many seeds, share it: they need equal resources.
+        """
         n_seeds = len(self.spec.seeds)
-        address = Address.from_spec(self.spec, self.folders.get(n_seeds, ""))
-        self.folders[n_seeds] = address.folder
-        return address
+        if n_seeds not in self.folders:
+            self.folders[n_seeds] = run_folder(self.spec)
+        return self.folders[n_seeds]
+
+    @property
+    def point(self) -> str:
+        """Return the file name without suffix: the budget and the seeds of the run.
+
+        The name is far shorter than 255 bytes, whatever the seeds are: they follow one another.
+        """
+        return f"{budget_name(self.spec)}+seeds={self.spec.seeds[0]}-{self.spec.seeds[-1]}"
+
+    @property
+    def stem(self) -> str:
+        """Return the name of the run's method, budget and number of seeds, for files of one experiment."""
+        return f"{Path(self.folder).name}+{budget_name(self.spec)}"
+
+    def file(self, pattern: str) -> str:
+        """Return the path of one of the run's files, such as `LOG`, below the folder of all runs."""
+        return f"{self.folder}/{pattern.format(point=self.point)}"
 
     @property
     def dataset_folder(self) -> str:
         """Return the name of the folder of the prepared data set."""
-        return self.address.folder.partition("/")[0]
+        return self.folder.partition("/")[0]
 
     @property
     def path(self) -> str:
         """Return the path of the result, below the folder of all runs."""
-        return self.address.file(RESULT)
+        return self.file(RESULT)
 
     @cached_property
     def partitions(self) -> dict[str, range]:
@@ -57,12 +84,12 @@ class Run:
     def checkpoint_folder(self) -> str:
         """Return the folder of the checkpoint, which runs that differ in the time limit alone share."""
         unlimited = {"time_limit": RunSpec.model_fields["time_limit"].default}
-        return Address.from_spec(self.spec.model_copy(update=unlimited)).folder
+        return run_folder(self.spec.model_copy(update=unlimited))
 
     @property
     def checkpoint(self) -> str:
         """Return the path of the checkpoint."""
-        return f"{self.checkpoint_folder}/{CHECKPOINT.format(point=self.address.point)}"
+        return f"{self.checkpoint_folder}/{CHECKPOINT.format(point=self.point)}"
 
     @property
     def first(self) -> Run:

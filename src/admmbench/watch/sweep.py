@@ -271,6 +271,6 @@ def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
 
 def _failure(folder: Path, run: Run) -> str:
     """Return the title of a run that failed, and the last line of its log."""
-    log = folder / "results/runs" / run.address.file(LOG)
+    log = folder / "results/runs" / run.file(LOG)
     lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
     return f"{_title(run)}: {lines[-1] if lines else 'it was not begun'}"
