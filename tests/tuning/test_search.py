@@ -8,13 +8,15 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from admmbench.tuning import search as module
-from admmbench.tuning.search import Score
-from admmbench.tuning.settings import Axes, Axis, Chosen, apply
+from admmbench.tuning.search import Score, SearchResult, Trial
+from admmbench.tuning.settings import Axes, Axis, Chosen, TuningSettings, apply, choose_settings
 
 
 def search(grid, trials, error):
     """With errors alone."""
-    return module.search(grid, trials, lambda values: Score(error(values), 0.0))
+    return module.search(
+        grid, TuningSettings(trials=trials), lambda values: Score(error(values), 0.0)
+    )
 
 
 def axes(**given_axes):
@@ -114,7 +116,7 @@ def test_equal_errors_are_told_apart_by_losses():
     def measure(values):
         return Score(0.25, abs(math.log(values["params.a"] / 8)))
 
-    found = module.search(axes(**{"params.a": 1}), 9, measure)
+    found = module.search(axes(**{"params.a": 1}), TuningSettings(trials=9), measure)
     assert found.best.settings == {"params.a": 8}
     assert found.to_dict()["error"] == 0.25
 
@@ -167,9 +169,10 @@ def test_beside_the_best_half_and_twice_of_each_value_are_tried_once():
         asked.append(dict(values))
         return Score(bowl({"rounds": 8, "params.p": 0.75})(values), 0.0)
 
-    found = module.search(grid, 6, measure)
+    found = module.search(grid, TuningSettings(trials=6), measure)
     assert found.best.settings == {"rounds": 8, "params.p": 0.75}
-    full = module.measure_sensitivity(grid, found, measure)
+    asked.clear()
+    full = module.search(grid, TuningSettings(trials=6, sensitivity=True), measure)
     assert full.best == found.best
     assert full.trials[: len(found.trials)] == found.trials
     assert all(first != second for i, first in enumerate(asked) for second in asked[:i])
@@ -185,9 +188,27 @@ def test_beside_the_best_half_and_twice_of_each_value_are_tried_once():
 
 def test_nothing_is_tried_beyond_an_end():
     grid = axes(rounds=1, **{"params.p": {"start": 1, "most": 1}})
-    found = search(grid, 1, lambda values: 0.5)
-    full = module.measure_sensitivity(grid, found, lambda values: Score(0.75, 0.0))
+    settings = TuningSettings(trials=1, sensitivity=True)
+    scores = {(1, 1): 0.5, (2, 1): 0.75, (1, 0.5): 0.75}
+    full = module.search(grid, settings, lambda v: Score(scores[v["rounds"], v["params.p"]], 0.0))
     assert full.sensitivity == {"rounds": [None, 0.75], "params.p": [0.75, None]}
     chosen = Chosen(**{key: full.to_dict()[key] for key in ("settings", "error", "sensitivity")})
     assert chosen.error_growth == 0.25
     assert math.isnan(Chosen(settings={"rounds": 1}, error=0.5).error_growth)
+
+
+def test_a_search_wins_over_what_was_kept_and_other_settings_stay():
+    best = Trial({"params.a": 2}, Score(0.1, 1.0))
+    trials = [Trial({"params.a": 1}, Score(0.3, 2.0)), best]
+    found = SearchResult(trials, best, ["params.a"]).to_dict() | {"code": "c"}
+    kept = {"A": {b: Chosen(settings={"params.a": 9}, error=0.5) for b in (1.0, 2.0)}}
+    chosen, table = choose_settings(kept, [("A", 1.0, found), ("B", 4.0, found)])
+    new = Chosen(settings={"params.a": 2}, error=0.1, edges=["params.a"], code="c")
+    assert chosen == {"A": {1.0: new, 2.0: kept["A"][2.0]}, "B": {4.0: new}}
+    assert kept["A"][1.0].error == 0.5
+    assert [(row["method"], row["budget"], row["settings"], row["error"]) for row in table] == [
+        ("A", 1.0, '{"params.a": 1}', 0.3),
+        ("A", 1.0, '{"params.a": 2}', 0.1),
+        ("B", 4.0, '{"params.a": 1}', 0.3),
+        ("B", 4.0, '{"params.a": 2}', 0.1),
+    ]

@@ -100,22 +100,22 @@ def test_the_test_part_is_never_looked_at(digits):
 def test_a_search_goes_on_where_it_was_stopped(digits, tmp_path, monkeypatch):
     whole = tune(SPEC, AXES, SETTINGS, digits)
     kept = tmp_path / "search.trials"
-    made: list[RunSpec] = []
-    measure = trials._score
+    made = []
+    measure = trials.run_rounds
 
-    def counted(spec, data):
-        made.append(spec)
-        return measure(spec, data)
+    def counted(*given):
+        made.append(given)
+        return measure(*given)
 
-    def stopped_after_three(spec, data):
+    def stopped_after_three(*given):
         if len(made) == 3:
             raise KeyboardInterrupt
-        return counted(spec, data)
+        return counted(*given)
 
-    monkeypatch.setattr(trials, "_score", stopped_after_three)
+    monkeypatch.setattr(trials, "run_rounds", stopped_after_three)
     with pytest.raises(KeyboardInterrupt):
         tune(SPEC, AXES, SETTINGS, digits, kept, "code")
-    monkeypatch.setattr(trials, "_score", counted)
+    monkeypatch.setattr(trials, "run_rounds", counted)
     assert tune(SPEC, AXES, SETTINGS, digits, kept, "code") == whole
     assert len(made) == len(whole.trials)
     # So does what was damaged or altered since.
@@ -127,7 +127,6 @@ def test_a_search_goes_on_where_it_was_stopped(digits, tmp_path, monkeypatch):
         assert tune(SPEC, AXES, SETTINGS, digits, kept, "code") == whole
     assert len(made) == 2 * len(whole.trials)
     # Other code, or another search, makes all trials again.
-    made.clear()
     made.clear()
     tune(SPEC, AXES, SETTINGS, digits, kept, "other code")
     assert len(made) == len(whole.trials)

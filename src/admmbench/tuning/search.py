@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from admmbench.tuning.settings import FURTHER, Axis, Settings, Value
+from admmbench.tuning.settings import FURTHER, Axis, Settings, TuningSettings, Value
 
 Place = tuple[float, ...]
 """Exponents of the factors of all axes."""
@@ -60,7 +60,7 @@ class SearchResult(NamedTuple):
 
 
 def search(
-    axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], Score]
+    axes: Mapping[str, Axis], settings: TuningSettings, measure: Callable[[Settings], Score]
 ) -> SearchResult:
     """Look for settings with the lowest score (Hooke and Jeeves 1961).
 
@@ -72,9 +72,10 @@ def search(
     ----------
     axes
         Axis of each setting that is tuned, by the path of its key.
-    trials
+    settings
         Number of settings that are tried; fewer if there are no more. If the best value lies at an end of the values
-        that were tried along an axis, up to 25 % more trials extend the range.
+        that were tried along an axis, up to 25 % more trials extend the range. For the sensitivity, half and twice each
+        of the best values are tried then; the best stays what the search chose, also where one of these is better.
     measure
         Function that tries settings and returns their score.
 
@@ -83,13 +84,13 @@ def search(
     SearchResult
         Of equal scores, the first is best.
     """
-    names = list(axes)
+    names, trials = list(axes), settings.trials
 
-    def settings(place: Place) -> dict[str, Value]:
+    def at(place: Place) -> dict[str, Value]:
         return {name: axis.at(k) for (name, axis), k in zip(axes.items(), place, strict=True)}
 
     best = (0.0,) * len(names)
-    tried = {best: Trial(settings(best), measure(settings(best)))}
+    tried = {best: Trial(at(best), measure(at(best)))}
     last, steps = (0, 1), iter(_STEPS)
     step = next(steps)
     while len(tried) < trials:
@@ -98,14 +99,14 @@ def search(
         new = (
             (place, direction)
             for place, direction in _neighbours(best, step, last)
-            if settings(place) not in known
+            if at(place) not in known
         )
         place, direction = next(new, (best, last))
         if place == best:
             if (step := next(steps, 0.0)) == 0.0:
                 break
             continue
-        tried[place] = Trial(settings(place), measure(settings(place)))
+        tried[place] = Trial(at(place), measure(at(place)))
         if tried[place].score < tried[best].score:
             best, last = place, direction
     for _ in range(trials // FURTHER):
@@ -114,35 +115,19 @@ def search(
             break
         axis, sign = directions[0]
         place = tuple(k + sign * (name == names[axis]) for name, k in zip(names, best, strict=True))
-        tried[place] = Trial(settings(place), measure(settings(place)))
+        tried[place] = Trial(at(place), measure(at(place)))
         best = min(best, place, key=lambda tried_place: tried[tried_place].score)
     all_trials = list(tried.values())
     directions = _open_directions(axes, tried[best].settings, all_trials)
     edges = dict.fromkeys(names[axis] for axis, _ in directions)
-    return SearchResult(all_trials, tried[best], list(edges))
+    result = SearchResult(all_trials, tried[best], list(edges))
+    return _with_sensitivity(axes, result, measure) if settings.sensitivity else result
 
 
-def measure_sensitivity(
+def _with_sensitivity(
     axes: Mapping[str, Axis], result: SearchResult, measure: Callable[[Settings], Score]
 ) -> SearchResult:
-    """Try half and twice each value of the best settings, whether or not the search did.
-
-    The best stays what the search chose, also where a value near it turns out to be better.
-
-    Parameters
-    ----------
-    axes
-        See :func:`search`.
-    result
-        Result of the search.
-    measure
-        See :func:`search`.
-
-    Returns
-    -------
-    SearchResult
-        The result with ``sensitivity``, and the new trials behind those of the search.
-    """
+    """Return the result with errors at half and twice each of the best values, and new trials behind the others."""
     trials, best = list(result.trials), result.best.settings
     nearby_errors: NearbyErrors = {}
     for path, axis in axes.items():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from admmbench.files.core_yaml import dump_yaml
-from admmbench.validation import ByBudget, Count, Number, PerhapsInfinite, Strict, meant
+from admmbench.validation import ByBudget, Count, Number, PerhapsInfinite, Strict, checked, meant
 
 Value = int | float
 Settings = Mapping[str, Value]
@@ -180,6 +181,35 @@ class Chosen(Strict):
 
 Tuned = dict[str, ByBudget[Chosen]]
 """Chosen settings by the label of a method, and its budget."""
+
+
+def choose_settings(
+    former: Tuned, searches: Iterable[tuple[str, float, Mapping[str, Any]]]
+) -> tuple[Tuned, list[dict[str, Any]]]:
+    """Choose the best settings of each search.
+
+    Parameters
+    ----------
+    former
+        Settings that were chosen before.
+    searches
+        Label of the method, budget and result of each search, as `SearchResult.to_dict` writes it.
+
+    Returns
+    -------
+    tuple
+        Settings, in which a search replaces the former ones; and all trials, as rows of a table.
+    """
+    chosen = {label: dict(by_budget) for label, by_budget in former.items()}
+    trials = []
+    for label, budget, result in searches:
+        trials += [
+            {"method": label, "budget": budget, **trial, "settings": json.dumps(trial["settings"])}
+            for trial in result.get("trials", [])
+        ]
+        best = {key: value for key, value in result.items() if key != "trials"}
+        chosen.setdefault(label, {})[budget] = checked(Chosen, best, f"{label} at {budget:g}")
+    return chosen, trials
 
 
 def dump(chosen: Tuned) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from admmbench.engine.context import Progress
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.files import checksummed_json, read_checksummed, write
 from admmbench.spec.run import RunSpec
-from admmbench.tuning.search import Score, SearchResult, measure_sensitivity, search
+from admmbench.tuning.search import Score, SearchResult, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
 
 _FAILED = Score(math.inf, math.inf)
@@ -88,82 +88,51 @@ def tune(
         setting is not chosen.
     """
     part = held_out(data, settings.held_out)
-    identity = [code, spec.complete(), settings.identity, data.key]
-    scores = _StoredScores(file, json.dumps(identity, sort_keys=True, default=str))
+    search_settings = [code, spec.complete(), settings.identity, data.key]
+    identity = json.dumps(search_settings, sort_keys=True, default=str)
+    scores = _stored_scores(file, identity)
     done = itertools.count(1)
 
     def measure(values: Settings) -> Score:
-        if (score := scores.get(values)) is None:
+        key = json.dumps(values)
+        if key not in scores:
             try:
-                score = _score(changed(spec, values, part, settings), part)
+                scores[key] = _score(spec, values, settings, part)
             except AlgorithmError:
                 if not scores:
                     raise
-                score = _FAILED
-            scores.add(values, score)
+                scores[key] = _FAILED
+            if file is not None:
+                write(file, checksummed_json({"of": identity, "scores": scores}))
         if progress:
             number = next(done)
             progress(number, max(number, settings.trials))
-        return score
+        return scores[key]
 
-    return repeat(axes, settings, measure)
-
-
-def repeat(
-    axes: Mapping[str, Axis], settings: TuningSettings, measure: Callable[[Settings], Score]
-) -> SearchResult:
-    """Search with a given measure, such as the scores of trials that were made, see `tune`."""
-    result = search(axes, settings.trials, measure)
-    return measure_sensitivity(axes, result, measure) if settings.sensitivity else result
+    return search(axes, settings, measure)
 
 
 def score(spec: RunSpec, values: Settings, settings: TuningSettings, data: Dataset) -> Score:
     """Make one trial, as `tune` does."""
-    part = held_out(data, settings.held_out)
-    return _score(changed(spec, values, part, settings), part)
+    return _score(spec, values, settings, held_out(data, settings.held_out))
 
 
-def changed(spec: RunSpec, values: Settings, data: Dataset, settings: TuningSettings) -> RunSpec:
-    """Return the run of a trial, which is measured after its last round alone."""
-    arguments = apply(values, {**spec.complete(), "dataset": data, "seeds": settings.seeds})
-    return RunSpec.model_validate({**arguments, "evaluate_every": arguments["rounds"]})
-
-
-def _score(spec: RunSpec, data: Dataset) -> Score:
+def _score(spec: RunSpec, values: Settings, settings: TuningSettings, part: Dataset) -> Score:
     """Measure metric and loss after the last round, as means over seeds; both are infinite where a run did not end."""
-    trace = run_rounds(spec, data).variables()
+    arguments = apply(values, {**spec.complete(), "dataset": part, "seeds": settings.seeds})
+    trial = RunSpec.model_validate({**arguments, "evaluate_every": arguments["rounds"]})
+    trace = run_rounds(trial, part).variables()
     if not np.isin(trace["status"], SUCCESSFUL).all():
         return _FAILED
-    names = spec.as_problem.loss.metric, "test_loss"
+    names = trial.as_problem.loss.metric, "test_loss"
     return Score(*(float(trace["arrays"][name][:, -1].mean()) for name in names))
 
 
-class _StoredScores:
-    """Scores of the trials that were made, in a file that is replaced after each; None: in memory alone.
-
-    Parameters
-    ----------
-    path
-        File; ignored if it is damaged, or has the trials of another search.
-    identity
-        Text that identifies the search: its code, run, settings and data.
-    """
-
-    def __init__(self, path: Path | None, identity: str) -> None:
-        self._path, self._identity, self._scores = path, identity, dict[str, list[float]]()
-        if path is not None and path.exists():
-            with contextlib.suppress(ValueError):  # trials of a damaged file are made again
-                former = read_checksummed(path)
-                self._scores = former["scores"] if former["of"] == identity else {}
-
-    def __len__(self) -> int:
-        return len(self._scores)
-
-    def get(self, settings: Settings) -> Score | None:
-        score = self._scores.get(json.dumps(settings))
-        return Score(*score) if score else None
-
-    def add(self, settings: Settings, score: Score) -> None:
-        self._scores[json.dumps(settings)] = [*score]
-        if self._path is not None:
-            write(self._path, checksummed_json({"of": self._identity, "scores": self._scores}))
+def _stored_scores(file: Path | None, identity: str) -> dict[str, Score]:
+    """Read the scores of the trials that were made; none if the file is damaged, or has trials of another search."""
+    if file is not None and file.exists():
+        with contextlib.suppress(ValueError):  # trials of a damaged file are made again
+            former = read_checksummed(file)
+            if former["of"] == identity:
+                return {key: Score(*numbers) for key, numbers in former["scores"].items()}
+    return {}

@@ -43,6 +43,7 @@ from admmbench.study.housekeeping import refuse_busy
 from admmbench.study.runs import Run
 from admmbench.tuning import trials
 from admmbench.tuning.search import Score
+from admmbench.tuning.search import search as find_settings
 from admmbench.tuning.settings import Tuned, dump
 from admmbench.validation import checked
 from admmbench.watch import damage
@@ -230,7 +231,7 @@ def _search_piece(
         # A setting without a former trial is a KeyError: today's search would try other settings.
         with contextlib.suppress(KeyError):
             if trial_of_settings:
-                best = trials.repeat(search.axes, settings, measure).best.settings
+                best = find_settings(search.axes, settings, measure).best.settings
                 if best != former_outcome["settings"]:
                     return Difference("best trial", math.nan)
             score = trials.score(search.spec, former_outcome["settings"], settings, data)

@@ -23,8 +23,7 @@ def choose(options: argparse.Namespace) -> None:
     import pandas as pd
 
     from admmbench.results.reference import TRIALS
-    from admmbench.tuning.choice import choose_settings
-    from admmbench.tuning.settings import Tuned, dump
+    from admmbench.tuning.settings import Tuned, choose_settings, dump
     from admmbench.validation import checked
 
     former_choices = checked(Tuned, parse_yaml(options.kept or "{}", "--kept"), "--kept")
