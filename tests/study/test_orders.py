@@ -9,7 +9,7 @@ from admmbench.results import statistics
 from admmbench.study import orders
 from admmbench.study.aggregate import with_decision
 from admmbench.study.config import ConfigError, check_experiment, load
-from admmbench.study.mappings import merged
+from admmbench.study.methods import merged
 from tests.studies import write_study
 
 DIGITS = {

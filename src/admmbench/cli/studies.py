@@ -203,12 +203,12 @@ def _gc(options: argparse.Namespace) -> None:
     """
     from admmbench.files.installed import find_all
     from admmbench.study import housekeeping
-    from admmbench.study.config import CONFIG, read_stated
+    from admmbench.study.config import CONFIG, read
 
     overlays = [path for name, path in find_all().items() if name != CONFIG.name]
     # Results that other configurations of the folder ask for stay as well.
     configurations = ([], *([path] for path in overlays), find_overlays(options.configfile))
-    studies = [read_stated(files) for files in configurations]
+    studies = [read(files, on_stated_data=True) for files in configurations]
     # Results on all data stay, too, where files of the data are missing now.
     present = [study.without(study.missing_files) for study in studies]
     leftovers = housekeeping.leftovers([*studies, *present])

@@ -7,11 +7,12 @@ job starts. For an unknown key the message names the nearest valid one, for a va
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import json
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -23,11 +24,10 @@ from admmbench.engine.devices import CPU, DeviceName
 from admmbench.figures import look
 from admmbench.figures.look import Look
 from admmbench.files import checksummed_json, read_checksummed
-from admmbench.files.core_yaml import ReadError, read_yaml
+from admmbench.files.core_yaml import read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
-from admmbench.study.mappings import merged
-from admmbench.study.methods import expand_lists
+from admmbench.study.methods import expand_lists, merged
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import TuningSettings
 from admmbench.validation import (
@@ -161,10 +161,19 @@ class Study(Strict):
         ConfigError
             If an experiment cannot run on the part.
         """
-        experiments = {
-            name: _use_present_files(name, experiment, missing.get(experiment.dataset_folder, ()))
-            for name, experiment in self.experiments.items()
-        }
+        experiments = dict(self.experiments)
+        for name, experiment in self.experiments.items():
+            files = missing.get(experiment.dataset_folder, ())
+            part = datasets.without(experiment.dataset, files) if files else None
+            if part is None:
+                continue
+            missing_data = datasets.MissingData.compare(experiment.dataset, part, files)
+            title = f"{experiment.title} ({missing_data})"
+            changes = {"title": title, "dataset": part, "missing_data": missing_data}
+            experiments[name] = check_experiment(
+                experiment.model_dump(mode="json") | changes,
+                f"{name}, with {missing_data} as files of the data are missing",
+            )
         return Study(config=self.config, experiments=experiments)
 
     @cached_property
@@ -188,25 +197,13 @@ _RESERVED = ("logs", "report", "runs")
 
 
 def read(
-    overlays: Iterable[Path] = (), base: Path = CONFIG, changes: Mapping[str, Any] | None = None
+    overlays: Iterable[Path] = (),
+    base: Path = CONFIG,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    on_stated_data: bool = False,
 ) -> Study:
     """Read the configuration as ``snakemake --configfile`` does: later files win, mappings are merged.
-
-    Where files of a data set are missing, experiments use the others, see `Study.without`.
-
-    Parameters
-    ----------
-    overlays, base, changes
-        See `read_stated`, also for the errors.
-    """
-    study = read_stated(overlays, base, changes)
-    return study.without(study.missing_files)
-
-
-def read_stated(
-    overlays: Iterable[Path] = (), base: Path = CONFIG, changes: Mapping[str, Any] | None = None
-) -> Study:
-    """Read the configuration with all data that it states, whether their files can be had or not.
 
     Parameters
     ----------
@@ -216,6 +213,9 @@ def read_stated(
         ``config/config.yaml`` of the project.
     changes
         Keys that win over all files, as of ``--config``.
+    on_stated_data
+        Whether experiments keep all data that they state where files of these are missing; otherwise they use the part
+        that needs no missing file, see `Study.without`.
 
     Raises
     ------
@@ -224,7 +224,8 @@ def read_stated(
     """
     if not base.exists():
         raise ConfigError(f"{base} is not here: call this in the project's folder")
-    return load(combine((base, *overlays), changes or {}), base.parent)
+    study = load(combine((base, *overlays), changes or {}), base.parent)
+    return study if on_stated_data else study.without(study.missing_files)
 
 
 def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,12 +271,11 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
             raise ConfigError(
                 f"configuration: experiments: {fault} (yours are files in {folder / 'experiments'})"
             )
-        try:
+        with _config_errors():
             file_name(name, "configuration: experiments")
-        except ValueError as error:
-            raise ConfigError(str(error)) from None
         content = _in_present_keys(read_mapping(available[name]), str(available[name]))
-        changed = _overridden(content, name, overrides)
+        matching = (changes for pattern, changes in overrides.items() if _matches(name, pattern))
+        changed = reduce(merged, matching, content)
         recorded = {kind: paths[name] for kind, paths in recorded_files.items() if name in paths}
         contents = {kind: read_mapping(path) for kind, path in recorded.items()}
         try:
@@ -311,23 +311,9 @@ def _read_definition(folder: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(
             f"{path}: is not there; name the folder of an experiment that was run, such as results/quick"
         )
-    manifest = _read_checksummed(path)
+    with _config_errors():
+        manifest = read_checksummed(path)
     return str(manifest["name"]), dict(manifest["experiment"])
-
-
-def _use_present_files(name: str, experiment: Experiment, missing: Collection[str]) -> Experiment:
-    """Return the experiment on the part of its data that needs no missing file."""
-    remainder = datasets.without(experiment.dataset, missing) if missing else None
-    if remainder is None:
-        return experiment
-    missing_data = datasets.MissingData.compare(experiment.dataset, remainder, missing)
-    changes = {
-        "title": f"{experiment.title} ({missing_data})",
-        "dataset": remainder,
-        "missing_data": missing_data,
-    }
-    source = f"{name}, with {missing_data} as files of the data are missing"
-    return check_experiment(experiment.model_dump(mode="json") | changes, source)
 
 
 def _drawing_facts(experiment: Experiment) -> dict[str, look.Traits]:
@@ -360,7 +346,8 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     if isinstance(content, list):
         return content, {}
     if path.name == FIGURES:
-        content = _read_checksummed(path)
+        with _config_errors():
+            content = read_checksummed(path)
         looks = content.get("looks", {}).items()
         return content["figures"], {label: Look.of_json(values) for label, values in looks}
     raise ConfigError(
@@ -369,11 +356,13 @@ def read_figures(path: Path) -> tuple[list[Any], dict[str, Look]]:
     )
 
 
-def _read_checksummed(path: Path) -> dict[str, Any]:
+@contextlib.contextmanager
+def _config_errors(start: str = "", end: str = "") -> Iterator[None]:
+    """Turn errors into errors of the configuration, with text before and behind theirs."""
     try:
-        return read_checksummed(path)
+        yield
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(f"{start}{error}{end}") from None
 
 
 def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:
@@ -382,30 +371,27 @@ def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> 
 
 
 def labels() -> dict[str, list[str]]:
-    """Return the labels of all experiments by name, the user's own and the papers', run by a study or not."""
-    return {
-        name: [str(method["label"]) for method in _methods_of_draft(path)]
-        for name, path in find_all("experiments").items()
-    }
+    """Return the labels of all experiments by name, the user's own and the papers', run by a study or not.
 
-
-def _methods_of_draft(path: Path) -> list[Mapping[str, Any]]:
-    """Return the methods with labels of an experiment's file that may be wrong: its author may be at work on it."""
-    try:
-        content = expand_lists(read_mapping(path))
-    except ValueError:
-        return []
-    methods = content.get("algorithms")
-    entries = methods if isinstance(methods, list) else []
-    return [method for method in entries if isinstance(method, Mapping) and "label" in method]
+    An author may be at work on a file: of a wrong one, the labels that are there are returned.
+    """
+    labels_of_experiment: dict[str, list[str]] = {}
+    for name, path in find_all("experiments").items():
+        methods = None
+        with contextlib.suppress(ValueError):
+            methods = expand_lists(read_mapping(path)).get("algorithms")
+        labels_of_experiment[name] = [
+            str(method["label"])
+            for method in (methods if isinstance(methods, list) else ())
+            if isinstance(method, Mapping) and "label" in method
+        ]
+    return labels_of_experiment
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
     """Read a YAML file of the configuration; a `ConfigError` names a file that is no mapping."""
-    try:
+    with _config_errors():
         content = read_yaml(path)
-    except ReadError as error:
-        raise ConfigError(str(error)) from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected a mapping of keys to values")
     return content
@@ -419,10 +405,8 @@ def report_name(overlays: Iterable[str]) -> str:
     ConfigError
         If no folder can have the name.
     """
-    try:
+    with _config_errors(end=": give the configurations other names"):
         return file_name("+".join(Path(name).stem for name in overlays) or "config", "report")
-    except ValueError as error:
-        raise ConfigError(f"{error}: give the configurations other names") from None
 
 
 def _in_present_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
@@ -437,23 +421,12 @@ def _in_present_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
     def rename(values: Mapping[str, Any], model: type[Strict], path: str) -> dict[str, Any]:
         for former in model.former_keys.keys() & values.keys():
             warn_renamed(f"{source}: {path}{former}", path + model.former_keys[former])
-        try:
+        with _config_errors(f"{source}: {path}"):
             return in_present_keys(values, model.former_keys)
-        except ValueError as error:
-            raise ConfigError(f"{source}: {path}{error}") from None
 
     content = rename(content, Experiment, "")
     if isinstance(content.get("tuning"), Mapping):
         content["tuning"] = rename(content["tuning"], TuningSettings, "tuning.")
-    return content
-
-
-def _overridden(
-    content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    for pattern, changes in overrides.items():
-        if _matches(name, pattern):
-            content = merged(content, changes)
     return content
 
 

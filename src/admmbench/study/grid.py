@@ -31,8 +31,7 @@ from admmbench.spec.fields import (
 )
 from admmbench.spec.run import RunSpec
 from admmbench.study.address import dataset_folder
-from admmbench.study.mappings import key_paths, merged
-from admmbench.study.methods import Method, allow_lists, expand_lists
+from admmbench.study.methods import Method, allow_lists, expand_lists, key_paths, merged
 from admmbench.study.runs import Run, blocks
 from admmbench.tuning.settings import Axes, Chosen, Tuned, TuningSettings, apply
 from admmbench.tuning.settings import Settings as Values

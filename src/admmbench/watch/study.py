@@ -26,7 +26,7 @@ from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare, compared_settings
 from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
-from admmbench.study.mappings import merged
+from admmbench.study.methods import merged
 from admmbench.validation import meant
 from admmbench.watch.logger import HOUR
 
