@@ -93,9 +93,6 @@ BEST: dict[str, Any] = {"settings": {}, "error": 0}
         ({"timed": "yes"}, "timed: expected true or false, got 'yes'"),
         ({"rounds": None}, r"rounds: Input should be a valid integer \(got None\)"),
         ({"algorithms": [None]}, r"algorithms\.0: Input should be a mapping of keys to values"),
-        ({"seed_blocks": [10**9]}, "seed_blocks: expected at most 10,000 seeds together"),
-        ({"tuned": {"ObjQ": {}}}, "tuned: unknown label 'ObjQ'; did you mean 'ObjP'"),
-        ({"only": ["ObjQ"]}, "only: unknown label 'ObjQ'; did you mean 'ObjP'"),
         ({"only": []}, "only: List should have at least 1 item"),
         (
             {"tuned": {"ObjP": {1: BEST, "1.0": BEST}}},
@@ -108,12 +105,6 @@ BEST: dict[str, Any] = {"settings": {}, "error": 0}
         ({"epsilon": [1, 1]}, "epsilon: each value may appear once"),
         ({"seed_blocks": [2, 0]}, "seed_blocks.*greater than or equal to 1"),
         ({"seed_blocks": []}, "seed_blocks"),
-        ({"seed_blocks": [2], "seed_block": 2}, "give either seed_block or seed_blocks, not both"),
-        ({"seed_blocks": [2, 1], "seeds": 4}, "seed_blocks: .* 3 seeds together, seeds has 4"),
-        (
-            {"seed_blocks": [1, 2], "seeds": [7, 3, 5]},
-            r"seed_blocks\.1: its seeds \[5, 7\] have gaps",
-        ),
         ({"evaluate_every": 11}, "evaluate_every: expected at most the number of rounds, 10"),
         ({"algorithms": []}, "algorithms"),
         (
@@ -125,11 +116,6 @@ BEST: dict[str, Any] = {"settings": {}, "error": 0}
             r"algorithms\.0 \(x\): params\.local_update: .*did you mean 'local_updates'",
         ),
         (method(labels="x"), r"algorithms\.0: unknown key 'labels'; did you mean 'label'"),
-        ({"algorithms": [SMALL["algorithms"][0]] * 2}, "label 'ObjP' appears twice"),
-        (
-            {"algorithms": [{"name": "objp", "label": f"{e} 1"} for e in ("\u00e9", "e\u0301 ")]},
-            "label '\u00e9 1' appears twice",
-        ),
         (figure(algorithms=["Objp"]), r"figures\.0\.algorithms: .*'Objp'; did you mean 'ObjP'"),
         (figure(kind="curve"), r"figures\.0\.kind"),
         (figure(metric="test_eror"), r"figures\.0\.metric: .*; did you mean 'test_error'"),
@@ -491,12 +477,6 @@ def test_two_budgets_share_no_file(budgets):
     assert len({run.path for run in runs}) == len(runs)
 
 
-def test_one_method_under_two_labels_is_refused(tmp_path):
-    again = [{"name": "objp", "label": x, "params": p} for x, p in (("a", {}), ("b", {"a": 1}))]
-    with pytest.raises(ConfigError, match="'a' and 'b' are the same method"):
-        load(tmp_path, algorithms=again)
-
-
 @pytest.mark.slow
 def test_what_is_computed_can_be_read_from_the_command(tmp_path):
     """The words of a job's command, read as the command line does, make the same run."""
@@ -600,10 +580,6 @@ def test_a_method_has_totals_and_noise_of_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"privacy": {"total": 1}},
-            "epsilon: give either budgets of one iteration here, or totals",
-        ),
         ({"epsilon": None}, "epsilon: give either budgets of one iteration here, or totals"),
         ({"privacy": {"total": 1}, "epsilon": None}, "privacy.total: needs sensitivity: global"),
         (
@@ -779,20 +755,12 @@ def test_attacks_may_be_at_some_budgets_alone(tmp_path):
     assert [run.spec.epsilon for run in everywhere.values()] == [0.5, 1]
     chosen = load(tmp_path, **given, audit={"budgets": [1]}).audits
     assert [run.spec.epsilon for run in chosen.values()] == [1]
-    with pytest.raises(ConfigError, match=r"audit\.budgets\.1: 2 is no budget of the experiment"):
-        load(tmp_path, **given, audit={"budgets": [1, 2]})
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tuning": None}, "algorithms.0.tune: the experiment has no tuning"),
-        ({"tuning": {"seeds": [9, 3]}}, "tuning.seeds: 3 is a seed of the runs"),
         ({"tuning": {"trails": 9}}, "did you mean 'trials'"),
-        (
-            {"agents": {"scheme": "iid", "agents": 3, "shuffle": True, "train": 1000}},
-            "algorithms.0.tune: agents.train partitions rows of both parts",
-        ),
         (method(tune={"params.rh": 1}), "params.rh: unknown parameter 'rh'; did you mean 'rho'"),
         (method(tune={"roundss": 1}), "did you mean 'rounds'"),
         (
@@ -872,8 +840,6 @@ def test_a_method_says_what_its_own_total_covers(tmp_path, stated):
     }
     other = (stated["covers"], 30) if stated else ("run", None)
     assert found == {"one": ("run", None), "best": ("best_trial", 30), "other": other}
-    with pytest.raises(ConfigError, match=r"tuning\.seeds: a trial is one run where"):
-        load(tmp_path, **given, tuning={"seeds": [1000, 1001]})
 
 
 # How often a run is evaluated, and which seeds it has.
@@ -906,24 +872,3 @@ def test_what_tuning_costs_is_shown_of_methods_of_equal_privacy(data):
         assert runs[untuned] | _UNMEASURED == search.spec.complete() | _UNMEASURED
         labels += [every, best, untuned]
     assert sorted(labels) == sorted(method.label for method in counted.algorithms)
-
-
-@pytest.mark.parametrize(
-    ("privacy", "tuning", "message"),
-    [
-        ({}, None, "privacy.covers: every_trial counts trials"),
-        ({"trials": 24}, {}, "privacy.trials: 24 are fewer than the 30 runs"),
-        ({}, {"sensitivity": True}, "tuning.sensitivity: privacy.covers does not count"),
-        (
-            {"covers": "best_trial"},
-            {"seeds": [1000, 1001]},
-            "tuning.seeds: a trial is one run where",
-        ),
-    ],
-    ids=str,
-)
-def test_totals_that_cover_less_than_tuning_are_refused(tmp_path, privacy, tuning, message):
-    privacy = {"total": [2], "covers": "every_trial", **privacy}
-    given = {**GLOBAL, "tuning": tuning, "privacy": privacy}
-    with pytest.raises(ConfigError, match=message):
-        load(tmp_path, **given)
