@@ -346,15 +346,6 @@ def test_order_tiers_are_not_compared_within(results):
     assert list(map(len, finding.rows[0].tiers)) == [2, 1]
 
 
-def test_order_of_noise(results):
-    noise = {**ORDER, "metric": "noise_magnitude", "run": "average", "unit": "1"}
-    finding = find(results, **{**noise, "labels": ["OutP", ["ObjP", "ObjPM"]]})
-    assert finding.outcome == "supported"
-    assert finding.rows[0].tiers == ((pytest.approx(2),), (pytest.approx(20),) * 2)
-    verdict = judge(results, **{**noise, "labels": ["ObjP", "OutP"]})
-    assert verdict.verdict == "contradicted"
-
-
 @pytest.mark.parametrize(
     ("label", "count", "error", "outcome"),
     [

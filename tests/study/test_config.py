@@ -266,8 +266,10 @@ def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
     for name, methods in {"a": None, "b": [{"name": "objp"}, {"label": "B"}], "c": 5}.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump({"algorithms": methods}))
     (folder / "d.yaml").write_text("title: [")
+    (folder / "e.yaml").write_text(yaml.safe_dump({**SMALL, "rounds": [4, 8]}))
     found = config.labels()
-    assert [found[name] for name in ("a", "b", "c", "d")] == [[], ["B"], [], []]
+    labels = [f"{label}, rounds {rounds}" for label in ("ObjP", "OutP") for rounds in (4, 8)]
+    assert [found[name] for name in "abcde"] == [[], ["B"], [], [], labels]
 
 
 def test_overrides_merge_and_later_ones_win(tmp_path):
@@ -409,11 +411,6 @@ def test_seeds_that_are_added_leave_the_runs_that_are_there():
     assert paths[0] < paths[1]
     assert {path.partition("+")[2] for path in paths[1] - paths[0]} == {"seeds=5-6.nc"}
     assert few.audits.keys() == more.audits.keys()
-
-
-def test_an_experiment_is_evaluated_every_ten_rounds_or_after_the_last(tmp_path):
-    assert load(tmp_path, rounds=5).runs[0].spec.evaluate_every == 5
-    assert load(tmp_path, rounds=1000).runs[0].spec.evaluate_every == 10
 
 
 @pytest.mark.parametrize(

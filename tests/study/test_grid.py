@@ -122,15 +122,6 @@ def test_what_is_refused_is_named_as_it_was_written(changes, message):
     assert str(raised.value).splitlines()[1].strip().startswith(message)
 
 
-def test_labels_of_drafts_have_the_values(tmp_path, monkeypatch):
-    (tmp_path / "config/experiments").mkdir(parents=True)
-    (tmp_path / "config/experiments/mine.yaml").write_text(
-        json.dumps({**CONTENT, "rounds": [4, 8]})
-    )
-    monkeypatch.chdir(tmp_path)
-    assert config.labels()["mine"] == ["ObjP, rounds 4", "ObjP, rounds 8"]
-
-
 @pytest.mark.parametrize(
     ("own", "key"),
     [
