@@ -94,25 +94,6 @@ def test_intervals_of_a_mean_are_students(values, level):
         assert ends == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=12))
-def test_the_interval_of_a_difference_is_that_of_the_paired_t_test(pairs):
-    first, second = np.array(pairs).T
-    found = student(seeds(*first) - seeds(*second), 0.9)
-    assert found["mean"].item() == pytest.approx(np.mean(first - second), abs=1e-6)
-    if np.std(first - second) > 1e-5:
-        expected = stats.ttest_rel(first, second).confidence_interval(0.9)
-        ends = found["lower"].item(), found["upper"].item()
-        assert ends == pytest.approx((expected.low, expected.high), rel=1e-6, abs=1e-6)
-
-
-def test_a_difference_is_of_the_seeds_that_both_have():
-    first = seeds(1.0, 2.0, np.nan, 4.0).assign_coords(seed=[0, 1, 2, 3])
-    second = seeds(0.5, 1.0, 1.0).assign_coords(seed=[1, 2, 3])
-    found = student(first - second)
-    assert found["n"] == 2
-    assert found["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
-
-
 def test_one_seed_has_no_interval_and_seeds_that_agree_have_no_width():
     found = student(seeds(0.3))
     assert found["mean"] == 0.3

@@ -139,19 +139,6 @@ def test_a_method_that_spends_less_stays_a_rival_at_the_total_that_was_asked_for
         assert statistics.equally_private(ds).all()
 
 
-def test_what_is_left_of_lost_runs_does_not_count():
-    ds = build(ERRORS, diverged={("ObjP", 0.1): 9})
-    found = statistics.final_if_none_failed(ds, "test_error").sel(algorithm="ObjP")
-    assert found.sel(epsilon=0.1).isnull().all()
-    assert found.sel(epsilon=[e for e in ds["epsilon"].values if e != 0.1]).notnull().any()
-
-
-def test_budgets_are_of_whole_runs_or_of_iterations():
-    ds = build(ERRORS)
-    assert not statistics.of_whole_runs(ds)
-    assert statistics.of_whole_runs(totals(ds))
-
-
 def test_noise_without_a_budget_is_no_rival_of_none():
     """Some methods set their noise by a parameter: at no budget they stand beside methods without any."""
     ds = build({"ObjP": {INF: 0.3}, "OutP": {INF: 0.2}, "Other": {INF: 0.1}}, name="x")
@@ -160,18 +147,6 @@ def test_noise_without_a_budget_is_no_rival_of_none():
     assert statistics.noisy(ds).sel(epsilon=INF).values.tolist() == [False, False, True]
     rivals = statistics.equally_private(ds).sel(epsilon=INF)
     assert rivals.values.tolist() == [[True, True, False], [True, True, False], [False] * 3]
-
-
-def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
-    ds = totals(
-        build(
-            {"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.3}, "ObjT": {1.0: 0.4}},
-            sensitivity="global",
-            diverged={("ObjP", 1.0): 9},
-        )
-    )
-    rows = {row[0]: row[1].verdict for row in tables.errors(ds, "final", compare([ds])).rows}
-    assert rows == {"ObjP": "", "OutP": "winner", "ObjT": "worse"}
 
 
 @pytest.mark.parametrize("whole", [False, True])

@@ -310,14 +310,6 @@ def test_results_of_other_code_are_refused(runs, monkeypatch):
         aggregate("small", EXPERIMENT, runs)
 
 
-def test_damaged_files_are_named(runs, tmp_path):
-    folder = shutil.copytree(runs, tmp_path / "copy")
-    victim = folder / EXPERIMENT.runs[0].path
-    victim.write_bytes(victim.read_bytes()[:99])
-    with pytest.raises(StaleResultError, match=r"epsilon=0\.1.*cannot be read.*makes it again"):
-        aggregate("small", EXPERIMENT, folder)
-
-
 def test_other_seeds_than_asked_for_are_refused(runs, tmp_path):
     """Sealed as they are: a file under the name of another."""
     folder = shutil.copytree(runs, tmp_path / "copy")
@@ -325,14 +317,4 @@ def test_other_seeds_than_asked_for_are_refused(runs, tmp_path):
     trace = netcdf.read(folder / run.path)
     netcdf.write(trace.assign_coords(seed=trace.seed + 2), folder / run.path)
     with pytest.raises(StaleResultError, match=r"has the seeds \[2, 3\], its name says \[0, 1\]"):
-        aggregate("small", EXPERIMENT, folder)
-
-
-def test_altered_files_are_refused(runs, tmp_path):
-    folder = shutil.copytree(runs, tmp_path / "copy")
-    victim = folder / EXPERIMENT.runs[0].path
-    trace = xr.load_dataset(victim, engine="h5netcdf")
-    trace.test_error.values[0, 0] /= 2
-    trace.to_netcdf(victim, engine="h5netcdf")
-    with pytest.raises(StaleResultError, match=r"altered or of an earlier version.*again"):
         aggregate("small", EXPERIMENT, folder)

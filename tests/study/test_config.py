@@ -426,6 +426,7 @@ def test_seeds_that_are_added_leave_the_runs_that_are_there():
         {"agents": {"scheme": "iid", "agents": 3}},
         {"dataset": {"name": "digits"}},
         {"problem": {"loss": "softmax", "penalty": "l2", "per": "total"}},
+        {"privacy": {"noise": "published"}},
         {"accountants": [name for name in reversed(ACCOUNTANTS) if ACCOUNTANTS[name].usual]},
         {"title": "Another", "figures": [{"name": "error", "kind": "curves"}]},
     ],
@@ -453,6 +454,8 @@ def test_a_run_has_one_address_however_it_is_spelt(tmp_path, spelling):
         {"accountants": ["rdp"]},
         {"delta": 1e-5},
         {"sensitivity": "global"},
+        {"privacy": {"relation": "replace"}},
+        {"algorithms": [{"name": "objp", "label": "ObjP", "noise": "gaussian"}]},
         {"rounds": 11},
         {"evaluate_every": 5},
         {"dtype": "float64"},
@@ -544,19 +547,6 @@ def test_totals_are_budgets_of_whole_runs(tmp_path):
     assert len({run.folder for run in runs}) == 2
     again = Experiment.model_validate_json(experiment.model_dump_json())
     assert [run.path for run in again.runs] == [run.path for run in runs]
-
-
-def test_relations_and_laws_are_runs_of_their_own(tmp_path):
-    def folder(**changes):
-        return load(tmp_path, sensitivity="global", **changes).runs[0].folder
-
-    settings = [{}, {"privacy": {"relation": "replace"}}]
-    laws = [
-        {"algorithms": [{"name": "objp", "label": "G", **own}]}
-        for own in ({}, {"noise": "gaussian"})
-    ]
-    assert len({folder(**each) for each in (*settings, *laws)}) == 3
-    assert folder(privacy={"noise": "published"}) == folder()
 
 
 def test_a_method_has_totals_and_noise_of_its_own(tmp_path):

@@ -150,7 +150,7 @@ def test_a_setting_of_privacy_has_one_value(key, here, there):
 
 
 def test_noise_may_be_stated_twice_alike():
-    (spec,) = check(**of_method(noise="gaussian", privacy={"noise": "gaussian"})).specs
+    ((_, spec),) = check(**of_method(noise="gaussian", privacy={"noise": "gaussian"})).computed
     assert spec.privacy.noise == "gaussian"
 
 
@@ -165,7 +165,7 @@ def test_a_setting_with_several_values_is_not_tuned(changes):
     with pytest.raises(ConfigError, match=r"algorithms\.0\.tune\.rounds: .*take it out of tune"):
         check(tuning={}, **changes)
     one = {"tuning": {}, "rounds": [10, 20], **of_method(rounds=10, tune={"rounds": 5})}
-    assert check(**one).specs[0].rounds == 5
+    assert check(**one).computed[0][1].rounds == 5
 
 
 def test_schemas_state_limits_and_defaults_in_json():

@@ -33,7 +33,7 @@ def test_an_experiment_uses_the_part_that_is_there_and_says_so(folder):
     found = config.read().experiments["small"]
     assert found.title == "Small (2 of 4 writers)"
     assert found.missing_data.files == {"part_1": "http://127.0.0.1:9/part_1"}
-    assert [spec.n_agents for spec in found.specs] == [2]
+    assert [spec.n_agents for _, spec in found.computed] == [2]
     assert [figure.name for figure in found.figures] == ["error"]
     path = str(folder / "parts.py")
     alone = {**BY_WRITER, "dataset": {"name": path, "parts": [0]}}

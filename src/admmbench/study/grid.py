@@ -170,7 +170,7 @@ class Grid(Settings):
     @cached_property
     def metrics(self) -> list[str]:
         """Return the names of the variables that the methods measure."""
-        metrics_of_method = (measured(spec) for spec in self.specs)
+        metrics_of_method = (measured(spec) for _, spec in self.computed)
         return [
             name for names in metrics_of_method for name in names if self.timed or name != "seconds"
         ]
@@ -281,20 +281,15 @@ class Grid(Settings):
         return {f"{run.first.stem}.json": run for run in first.values()}
 
     @cached_property
-    def specs(self) -> list[RunSpec]:
-        """Return a run of each method, every setting spelt out, at one of its budgets and for one seed."""
-        specs = []
+    def computed(self) -> list[tuple[Method, RunSpec]]:
+        """Return each method with a run, every setting spelt out, at one of its budgets and for one seed."""
+        computed = []
         for method in self.algorithms:
             budget = self.budgets(method)[0]
             settings = self.settings(method, budget)
             settings = method.starts if settings is None else settings
-            specs.append(self._complete(method, budget, settings))
-        return specs
-
-    @property
-    def computed(self) -> list[tuple[Method, RunSpec]]:
-        """Return each method with its run, see `specs`."""
-        return list(zip(self.algorithms, self.specs, strict=True))
+            computed.append((method, self._complete(method, budget, settings)))
+        return computed
 
     def _complete(self, method: Method, budget: float, settings: Values) -> RunSpec:
         """Return the run of a method at a budget, every setting spelt out, for one seed.
