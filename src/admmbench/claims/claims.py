@@ -31,8 +31,10 @@ class Claim(Strict):
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9.\-]+$")]
-    statement: Annotated[str, Field(description="what the paper says, in one sentence")]
-    source: Annotated[str, Field(description="section, figure or table of the paper")]
+    statement: str
+    """What the paper says, in one sentence."""
+    source: str
+    """Section, figure or table of the paper."""
     evidence: Annotated[list[Piece], Field(min_length=1)]
     # Filled in by `load` from the head of the file.
     paper: str = ""

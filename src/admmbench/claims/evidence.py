@@ -27,25 +27,19 @@ class Requirements(Strict):
     """
 
     rounds: Annotated[int, Field(ge=1)]
-    seeds: Annotated[int, Field(ge=1, description="1: a run does not depend on the seed")]
+    seeds: Annotated[int, Field(ge=1)]
+    """Number of seeds; 1 if a run does not depend on the seed."""
     agents: Annotated[int, Field(ge=1)]
-    n_train: Annotated[
-        int, Field(ge=0, description="training samples of all agents; 0 if problems are drawn")
-    ]
-    converged: Annotated[
-        bool,
-        Field(description="the paper speaks of solutions: runs end by the method's own test"),
-    ] = False
-    params: Annotated[
-        dict[str, dict[str, float | int | str | bool]],
-        Field(description="label -> parameters as printed, of the labels that a claim looks at"),
-    ] = {}
-    relation: Annotated[
-        Relation | None, Field(description="which neighbours the paper's privacy is about")
-    ] = None
-    equally_private: Annotated[
-        bool, Field(description="the paper compares methods whose totals are equal")
-    ] = False
+    n_train: Annotated[int, Field(ge=0)]
+    """Training samples of all agents; 0 if problems are drawn."""
+    converged: bool = False
+    """Whether the paper speaks of solutions: runs end by the method's own test."""
+    params: dict[str, dict[str, float | int | str | bool]] = {}
+    """Parameters as printed, by label, of the labels that a claim looks at."""
+    relation: Relation | None = None
+    """Neighbouring relation of the paper's privacy."""
+    equally_private: bool = False
+    """Whether the paper compares methods whose totals are equal."""
 
 
 class Evidence(Strict):
@@ -56,34 +50,20 @@ class Evidence(Strict):
 
     experiment: str
     metric: str = "test_error"
-    run: Annotated[
-        statistics.Reduction,
-        Field(description="how a run becomes a number: last round, lowest of all, mean of all"),
-    ] = "final"
-    at_round: Annotated[
-        int | None,
-        Field(ge=1, description="the run as it is after this round, which must be evaluated"),
-    ] = None
-    unit: Annotated[
-        Literal["%", "1"], Field(description="unit of values, tolerances and texts")
-    ] = "%"
-    note: Annotated[str, Field(description="known reason for a deviation")] = ""
-    other_data: Annotated[
-        str,
-        Field(
-            description="how our data differ from the paper's; numbers are then shown, not judged"
-        ),
-    ] = ""
-    unprinted: Annotated[
-        str,
-        Field(
-            description="a sentence on what the paper does not print and the outcome depends on: nothing contradicts it"
-        ),
-    ] = ""
-    requires: Annotated[
-        Requirements | None,
-        Field(description="what this claim presupposes; as the head of the file has it if absent"),
-    ] = None
+    run: statistics.Reduction = "final"
+    """Reduction of a run to a number: last round, lowest of all, mean of all."""
+    at_round: Annotated[int | None, Field(ge=1)] = None
+    """Round after which the run is judged as it is then; it must be evaluated."""
+    unit: Literal["%", "1"] = "%"
+    """Unit of values, tolerances and texts."""
+    note: str = ""
+    """Known reason for a deviation."""
+    other_data: str = ""
+    """Difference of our data from the paper's; numbers are then shown, not judged."""
+    unprinted: str = ""
+    """A sentence on what the paper does not print and the outcome depends on: nothing contradicts it."""
+    requires: Requirements | None = None
+    """Requirements of this claim; those of the head of the file if absent."""
 
     def selections(self) -> Iterator[Selected]:
         """Yield every pair of a label and an epsilon that the evidence is about."""
@@ -111,14 +91,9 @@ class Evidence(Strict):
 class Comparison(Evidence):
     """Evidence of differences; differences that are too small do not count."""
 
-    relevant: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            description="smallest difference that counts; one in a thousand if absent: of all records for a fraction, "
-            "of the larger mean otherwise, as papers print three or four digits and draw the rest",
-        ),
-    ] = None
+    relevant: Annotated[float | None, Field(gt=0)] = None
+    """Smallest difference that counts; one in a thousand if absent: of all records for a fraction, of the larger mean
+    otherwise, as papers print three or four digits and draw the rest."""
 
     def smallest(self, *means: float) -> float:
         """Return the smallest relevant difference of the given means, in the unit of the claim."""

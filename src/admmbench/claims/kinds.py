@@ -31,24 +31,18 @@ class Value(Evidence):
 
     kind: Literal["value"]
     algorithm: str
-    minus: Annotated[str | None, Field(description="subtract the value of this label")] = None
-    over: Annotated[
-        str | None, Field(description="divide by the value of this label, seed by seed")
-    ] = None
+    minus: str | None = None
+    """Label whose value is subtracted."""
+    over: str | None = None
+    """Label by whose value is divided, seed by seed."""
     epsilon: Epsilon
     over_seeds: Literal["mean", "best"] = "mean"
     published: float
-    tolerance: Annotated[
-        float, Field(ge=0, description="with half a unit of the last digit that is printed")
-    ] = 0.0
-    instances: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            description="random instances in the published mean; its sampling error, as if they had the variance of "
-            "ours, then adds to the tolerance",
-        ),
-    ] = None
+    tolerance: Annotated[float, Field(ge=0)] = 0.0
+    """Largest distance that is close enough, with half a unit of the last digit that is printed."""
+    instances: Annotated[int | None, Field(ge=1)] = None
+    """Random instances in the published mean; its sampling error, as if they had the variance of ours, then adds to the
+    tolerance."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -115,9 +109,8 @@ class Order(Comparison):
     kind: Literal["order"]
     labels: Annotated[list[Tier], Field(min_length=2)]
     epsilon: Annotated[list[Epsilon], Field(min_length=1)]
-    somewhere: Annotated[
-        bool, Field(description="the paper says it of some cases: one difference is enough")
-    ] = False
+    somewhere: bool = False
+    """Whether the paper says it of some cases: one difference is enough."""
 
     def selections(self) -> Iterator[Selected]:
         """See :meth:`Evidence.selections`."""
@@ -205,10 +198,8 @@ class Trend(Grid, Comparison):
     partial: ClassVar[bool] = True
     kind: Literal["trend"]
     along: Literal["round", "epsilon"]
-    fraction: Annotated[
-        float,
-        Field(gt=0, lt=1, description="along round: last value at most this part of the maximum"),
-    ] = 0.01
+    fraction: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    """Along round: last value at most this part of the maximum."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -324,13 +315,12 @@ class Inequality(Grid, Evidence):
 
     partial: ClassVar[bool] = True
     kind: Literal["bound"]
-    right: Annotated[str, Field(description="variable with the right side, constants at most")]
-    least: Annotated[str, Field(description="the same with constants at least, if they differ")] = (
-        ""
-    )
-    each_run: Annotated[
-        bool, Field(description="it is of every run as drawn, instead of the mean over runs")
-    ] = False
+    right: str
+    """Variable with the right side, constants at most."""
+    least: str = ""
+    """The same with constants at least, if they differ."""
+    each_run: bool = False
+    """Whether the inequality is of every run as drawn, instead of the mean over runs."""
 
     def contrasts(self, runs: Runs) -> Iterator[Contrast]:
         """Yield left less right side after every evaluated round, which should be at most 0."""
@@ -376,15 +366,11 @@ class Rate(Grid, Evidence):
 
     partial: ClassVar[bool] = True
     kind: Literal["rate"]
-    exponent: Annotated[float, Field(lt=0, description="of the round, as the paper prints it")]
-    tolerance: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            description="by how much a slope may be flatter, and a still flatter one contradicts; if absent, none may "
-            "be, and none contradicts, as rounds to come may be steeper",
-        ),
-    ] = None
+    exponent: Annotated[float, Field(lt=0)]
+    """Exponent of the round, as the paper prints it."""
+    tolerance: Annotated[float | None, Field(ge=0)] = None
+    """Amount by which a slope may be flatter; a still flatter one contradicts; if absent, none may be, and none
+    contradicts, as rounds to come may be steeper."""
 
     def contrasts(self, runs: Runs) -> Iterator[Contrast]:
         """Yield slopes of means over the last decade of rounds, on logarithmic axes, which should be steep enough."""

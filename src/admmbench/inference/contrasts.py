@@ -209,19 +209,14 @@ class Criterion(NamedTuple):
 
 @dataclass(frozen=True)
 class Region:
-    """Region in which a contrast should lie, with the criteria that show it and that refute it.
-
-    Attributes
-    ----------
-    shown, refuted
-        Criterion that shows it, and one that refutes it.
-    relevant
-        Smallest difference that matters; a difference that is shown to be smaller is inconclusive.
-    """
+    """Region in which a contrast should lie, with the criteria that show it and that refute it."""
 
     shown: Criterion
+    """Criterion that shows that a contrast lies in the region."""
     refuted: Criterion
+    """Criterion that refutes it."""
     relevant: float = 0.0
+    """Smallest difference that matters; a difference that is shown to be smaller is inconclusive."""
 
     def among(self, *, shown: int = 1, refuted: int = 1) -> Region:
         """Return the region at levels that are corrected for the tests that each show, or refute, the statement."""

@@ -19,27 +19,18 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Rule(Generic[T]):
-    """Condition that settings must satisfy, with the message of a refusal.
-
-    Attributes
-    ----------
-    name
-        The condition, for tests and readers.
-    when
-        Function of the settings that refuses by returning what is wrong, or true.
-    message
-        Key, value and reason: ``{0}`` stands for the settings, ``{1}`` for what is wrong.
-    fix
-        Settings to state instead.
-    blames_method
-        Whether the method is at fault.
-    """
+    """Condition that settings must satisfy, with the message of a refusal."""
 
     name: str
+    """The condition, for tests and readers."""
     when: Callable[[T], object]
+    """Function of the settings that refuses by returning what is wrong, or true."""
     message: str
+    """Key, value and reason: ``{0}`` stands for the settings, ``{1}`` for what is wrong."""
     fix: str
+    """Settings to state instead."""
     blames_method: bool = False
+    """Whether the method is at fault."""
 
 
 def refuse(settings: S, rules: Iterable[Rule[S]]) -> None:

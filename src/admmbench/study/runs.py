@@ -20,22 +20,15 @@ from admmbench.study.address import (
 
 @dataclass(frozen=True)
 class Run:
-    """Run of a method at one epsilon, for a block of seeds: one job.
-
-    Attributes
-    ----------
-    label
-        Label of the method in the experiment.
-    spec
-        Settings of the run, all spelt out, see `admmbench.spec.run.RunSpec.complete`.
-    folders
-        Known folders, by number of seeds. Runs that differ in budget and seeds alone share this mapping, as settings
-        take long to hash.
-    """
+    """Run of a method at one epsilon, for a block of seeds: one job."""
 
     label: str
+    """Label of the method in the experiment."""
     spec: RunSpec
+    """Settings of the run, all spelt out, see `admmbench.spec.run.RunSpec.complete`."""
     folders: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
+    """Known folders, by number of seeds. Runs that differ in budget and seeds alone share this mapping, as settings
+    take long to hash."""
 
     @property
     def folder(self) -> str:

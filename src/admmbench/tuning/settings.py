@@ -23,25 +23,18 @@ _MOST, _MOST_WHOLE = 1e100, 1e9
 
 
 class Axis(Strict):
-    """Axis of a setting that is tuned: ``start * factor^k`` for whole and, later, for half and quarter ``k``.
-
-    Attributes
-    ----------
-    start
-        Value of the first trial.
-    factor
-        Factor between neighbours of the first, coarsest grid.
-    least, most
-        Natural ends, such as 1 for a probability: a best value there does not count as one at an edge.
-    whole
-        Whether values are rounded to whole numbers.
-    """
+    """Axis of a setting that is tuned: ``start * factor^k`` for whole and, later, for half and quarter ``k``."""
 
     start: Annotated[Number, Field(gt=0)]
+    """Value of the first trial."""
     factor: Annotated[Number, Field(gt=1)] = 2
+    """Factor between neighbours of the first, coarsest grid."""
     least: Annotated[Number, Field(ge=0)] = 0
+    """Smallest value: a natural end, at which a best value does not count as one at an edge."""
     most: Annotated[PerhapsInfinite, Field(gt=0)] = math.inf
+    """Largest value, likewise, such as 1 for a probability."""
     whole: bool = False
+    """Whether values are rounded to whole numbers."""
 
     @model_validator(mode="after")
     def _start_is_between_the_ends(self) -> Self:
@@ -105,27 +98,19 @@ FURTHER = 4
 
 
 class TuningSettings(Strict):
-    """Settings of a search: the number of its trials, and how they are compared.
-
-    Attributes
-    ----------
-    trials
-        Settings that are tried for every method and budget.
-    held_out
-        One of every ``held_out`` training rows is held out: trials are compared by their errors on these rows, and
-        trials with equal errors by their losses.
-    seeds
-        Seeds of the trials, other than those of the runs.
-    sensitivity
-        Whether half and twice each of the best values are tried as well, which shows the sensitivity to tuning.
-    """
+    """Settings of a search: the number of its trials, and how they are compared."""
 
     former_keys: ClassVar[Mapping[str, str]] = {"beside": "sensitivity"}
 
     trials: Count = 24
+    """Settings that are tried for every method and budget."""
     held_out: Annotated[Count, Field(ge=2)] = 5
+    """One of every ``held_out`` training rows is held out: trials are compared by their errors on these rows, and
+    trials with equal errors by their losses."""
     seeds: Annotated[list[Count], Field(min_length=1)] = [1000]
+    """Seeds of the trials, other than those of the runs."""
     sensitivity: bool = False
+    """Whether half and twice each of the best values are tried as well, which shows the sensitivity to tuning."""
 
     @property
     def most(self) -> int:
@@ -140,35 +125,24 @@ class TuningSettings(Strict):
 
 
 class Chosen(Strict):
-    """Settings that a search chose for a method at a budget.
-
-    Attributes
-    ----------
-    settings
-        Best values, by the paths of their keys.
-    error
-        Error on held-out rows, mean over seeds.
-    edges
-        Paths of settings with a direction in which no trial went beyond the best value.
-    sensitivity
-        Errors at half and at twice each value, by the paths of the keys; None where an end forbids it.
-    of
-        Method, data set and loss that were tuned, by their content; as the experiment states, if absent.
-    space
-        Hash of the run that was tuned, of the axes, and of how trials were compared; unknown if absent.
-    code
-        Fingerprint of the code that made the trials; unknown if absent.
-    """
+    """Settings that a search chose for a method at a budget."""
 
     former_keys: ClassVar[Mapping[str, str]] = {"beside": "sensitivity"}
 
     settings: dict[str, Value]
+    """Best values, by the paths of their keys."""
     error: float
+    """Error on held-out rows, mean over seeds."""
     edges: list[str] = []
+    """Paths of settings with a direction in which no trial went beyond the best value."""
     sensitivity: dict[str, list[PerhapsInfinite | None]] = {}
+    """Errors at half and at twice each value, by the paths of the keys; None where an end forbids it."""
     of: str = ""
+    """Method, data set and loss that were tuned, by their content; as the experiment states, if absent."""
     space: str = ""
+    """Hash of the run that was tuned, of the axes, and of how trials were compared; unknown if absent."""
     code: str = ""
+    """Fingerprint of the code that made the trials; unknown if absent."""
 
     @property
     def error_growth(self) -> float:
