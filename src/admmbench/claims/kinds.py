@@ -133,8 +133,8 @@ class Order(Comparison):
                 pair = (high, epsilon), (low, epsilon)
                 if {*pair} <= {*runs.present}:
                     smallest = self.smallest(*(runs.mean(*selected) for selected in pair))
-                    region, gap = above_zero(smallest), runs.paired(*pair)
-                    yield runs.contrast(Quantity.GAP, pair, region, smallest, gap, worse=pair[:1])
+                    region = above_zero(smallest)
+                    yield runs.contrast(Quantity.GAP, pair, region, smallest, worse=pair[:1])
 
     def rows(self, runs: Runs) -> list[Row]:
         """Return the means at each epsilon, in the order of the statement."""
@@ -174,18 +174,12 @@ class Close(Evidence):
     def contrasts(self, runs: Runs) -> Iterator[Contrast]:
         """Yield each method's difference from the reference: one should be within the tolerance, the others outside."""
         reference = self.reference.algorithm, self.reference.epsilon
-        for label in (self.algorithm, *self.others):
+        inside, outside = within(0.0, self.tolerance), apart(0.0, self.tolerance)
+        pair = (self.algorithm, self.epsilon), reference
+        yield runs.contrast(Quantity.NEAR, pair, inside, self.tolerance)
+        for label in self.others:
             pair = (label, self.epsilon), reference
-            near = label == self.algorithm
-            region = (within if near else apart)(0.0, self.tolerance)
-            yield runs.contrast(
-                Quantity.NEAR if near else Quantity.FAR,
-                pair,
-                region,
-                self.tolerance,
-                runs.paired(*pair),
-                worse=() if near else pair[:1],
-            )
+            yield runs.contrast(Quantity.FAR, pair, outside, self.tolerance, worse=pair[:1])
 
 
 class Trend(Grid, Comparison):
@@ -237,8 +231,7 @@ class Trend(Grid, Comparison):
         """Yield the contrasts of one method; for two budgets, the fall alone is enough."""
         smallest = self.smallest(*(runs.mean(*point) for point in points))
         ends, region = (points[0], points[-1]), above_zero(smallest)
-        fall = runs.paired(*ends)
-        yield runs.contrast(Quantity.FALL, ends, region, smallest, fall, worse=ends[:1])
+        yield runs.contrast(Quantity.FALL, ends, region, smallest, worse=ends[:1])
         for step in itertools.pairwise(points) if len(points) > 2 else ():
             region, rise = at_most(smallest), -runs.paired(*step)
             yield runs.contrast(Quantity.RISE, step, region, smallest, rise, worse=step[:1])

@@ -127,8 +127,12 @@ class Runs:
         runs: tuple[Selected, ...],
         region: Region,
         limit: float,
-        values: xr.DataArray,
+        values: xr.DataArray | None = None,
         **more: Any,
     ) -> Contrast:
-        """Return the contrast that is the mean of values over seeds; see `Contrast` for the arguments."""
+        """Return the contrast that is the mean of values over seeds; see `Contrast` for the arguments.
+
+        Without values, it is the difference of the two runs.
+        """
+        values = self.paired(*runs) if values is None else values
         return Contrast(quantity, runs, region, limit, values, self.estimate(values), **more)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admmbench.files import write
-from admmbench.files.core_yaml import dump_yaml
 from admmbench.files.installed import OWN
 from admmbench.study.config import SEEDS
+from admmbench.tuning.settings import dump_by_budget
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,12 +59,6 @@ def record(name: str, orders: Orders, folder: Path = OWN) -> Path:
     """Write the orders of an experiment where its configuration finds them, and return the file."""
     path = folder / SEEDS / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = dump_yaml(
-        {label: dict(sorted(of_label.items())) for label, of_label in orders.items()},
-        default_flow_style=None,
-        sort_keys=False,
-        width=10_000,
-    )
-    head = "# Seeds that undecided settings asked for, by `admmbench study --until-decided`.\n"
-    write(path, head + text)
+    title = "Seeds that undecided settings asked for, by `admmbench study --until-decided`."
+    write(path, dump_by_budget(title, orders))
     return path

@@ -188,19 +188,18 @@ def choose_settings(
 
 def dump(chosen: Tuned) -> str:
     """Return the text of a file of chosen settings, a line for each budget."""
-    text = dump_yaml(
-        {
-            label: {
-                budget: settings.model_dump(exclude_unset=True)
-                for budget, settings in sorted(by_budget.items())
-            }
-            for label, by_budget in chosen.items()
-        },
-        default_flow_style=None,
-        sort_keys=False,
-        width=10_000,
-    )
-    return f"# Best settings on held-out rows, by `snakemake tune`.\n{text}"
+    settings = {
+        label: {budget: own.model_dump(exclude_unset=True) for budget, own in by_budget.items()}
+        for label, by_budget in chosen.items()
+    }
+    return dump_by_budget("Best settings on held-out rows, by `snakemake tune`.", settings)
+
+
+def dump_by_budget(title: str, entries: Mapping[str, Mapping[float, Any]]) -> str:
+    """Return the text of a file of entries by label and budget, a line for each budget, below a title."""
+    ordered = {label: dict(sorted(by_budget.items())) for label, by_budget in entries.items()}
+    text = dump_yaml(ordered, default_flow_style=None, sort_keys=False, width=10_000)
+    return f"# {title}\n{text}"
 
 
 def apply(settings: Settings, arguments: Mapping[str, Any]) -> dict[str, Any]:
