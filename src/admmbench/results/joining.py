@@ -16,8 +16,8 @@ from admmbench.results.declarations import with_declarations
 
 # Attributes in which files that are joined may differ.
 _MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}
-# Fill value for a method or a run that is not there, by the kind of the variable's type.
-_NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": ""}
+NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": "", "O": ""}
+"""Fill value for a method or a run that is not there, by the kind of the variable's type."""
 _POINT = ("algorithm", "epsilon")
 # Budgets that differ relatively by less were solved for by one rule, on other processors.
 _SAME_BUDGET = 1e-4
@@ -57,7 +57,7 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
         joined["mistakes"] = _summed_mistakes(*parts).sel(algorithm=labels)
     for name, variable in joined.items():
         like = (first if name in first.variables else second)[name]
-        nothing = Outcome.NOT_RUN if name == "status" else _NOTHING[like.dtype.kind]
+        nothing = Outcome.NOT_RUN if name == "status" else NOTHING[like.dtype.kind]
         filled = variable.fillna(nothing).transpose(*like.dims)
         joined[name] = filled.astype(str if like.dtype.kind == "U" else like.dtype)
         joined[name].attrs = like.attrs

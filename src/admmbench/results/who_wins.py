@@ -18,6 +18,7 @@ import xarray as xr
 from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.inference import contrasts, intervals, levels, power
 from admmbench.results import statistics
+from admmbench.results.joining import NOTHING
 from admmbench.results.reference import outdated_labels
 from admmbench.results.settings import (
     Setting,
@@ -28,20 +29,6 @@ from admmbench.results.settings import (
 
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
-
-# Values for a method that an experiment does not have, of variables that cannot be NaN.
-_FILLS = {
-    "compared": False,
-    "excluded": False,
-    "outdated": False,
-    "same_as": "",
-    "verdict": "",
-    "added": "",
-    "pair_verdict": "",
-    "guarantee": "",
-    "runs": 0,
-    "failed": 0,
-}
 
 
 def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
@@ -252,7 +239,7 @@ def _compare_settings(settings: Sequence[Setting]) -> xr.Dataset | None:
     count = max(sum(setting.pairs > 0 for setting in settings), 1)
     parts = [_compare_setting(setting, count) for setting in settings]
     labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
-    fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
+    fills = {name: NOTHING[variable.dtype.kind] for name, variable in parts[0].items()}
     aligned = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
     comparison = xr.concat(
         aligned, "setting", data_vars="all", coords="all", compat="equals", join="exact"
