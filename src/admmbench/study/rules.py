@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from admmbench.spec.fields import MOST_SEEDS
 from admmbench.spec.rules import Rule
 from admmbench.study.grid import Grid
+from admmbench.study.methods import Method
 from admmbench.study.runs import Run
 from admmbench.validation import unknown
 
@@ -59,9 +60,9 @@ def _unknown_budget(grid: Grid) -> str:
     return next((f"{n}: {budget:g}" for n, budget in budgets if budget not in offered), "")
 
 
-def _first_tuned(grid: Grid) -> str:
-    """Return the number of the first method that is tuned, as text."""
-    return next((str(n) for n, method in enumerate(grid.algorithms) if method.tune), "")
+def _first_method(grid: Grid, refuses: Callable[[Method], object]) -> str:
+    """Return the number of the first method that a condition refuses, as text."""
+    return next((str(n) for n, method in enumerate(grid.algorithms) if refuses(method)), "")
 
 
 def _orphaned_settings(grid: Grid) -> str:
@@ -80,12 +81,6 @@ def _orphaned_settings(grid: Grid) -> str:
 def _shared_seeds(grid: Grid) -> list[int]:
     tuning = grid.tuning
     return sorted({seed for b in grid.blocks for seed in b} & set(tuning.seeds if tuning else ()))
-
-
-def _first_with_trials(grid: Grid) -> str:
-    """Return the number of the first method that states trials of its own, as text."""
-    stated_keys = (method.privacy.model_fields_set for method in grid.algorithms)
-    return next((str(n) for n, keys in enumerate(stated_keys) if "trials" in keys), "")
 
 
 def _searches_in_scope(grid: Grid) -> list[str]:
@@ -182,7 +177,7 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "tuning that says how",
-        lambda grid: grid.tuning is None and _first_tuned(grid),
+        lambda grid: grid.tuning is None and _first_method(grid, lambda method: method.tune),
         "algorithms.{1}.tune: the experiment has no tuning",
         "tuning: {} takes the defaults",
     ),
@@ -200,7 +195,9 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "trials in scope of all methods",
-        _first_with_trials,
+        lambda grid: _first_method(
+            grid, lambda method: "trials" in method.privacy.model_fields_set
+        ),
         "algorithms.{1}.privacy.trials: methods count the trials of their experiment",
         "state privacy.trials beside algorithms",
     ),
