@@ -9,12 +9,12 @@ import pytest
 import xarray as xr
 import yaml
 
-from admmbench import load_dataset
+from admmbench import files, load_dataset
 from admmbench.cli import main
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.report import differences
 from admmbench.report.environment import texts, words
-from admmbench.results import file_differences, reference
+from admmbench.results import file_differences, joining, reference
 from admmbench.study import config
 from tests.made import build
 
@@ -66,6 +66,35 @@ def test_ones_own_results_take_the_place_of_those_that_come_with_the_suite(tmp_p
 
 def test_a_folder_that_is_not_there_keeps_nothing(tmp_path):
     assert reference.load(["study"], [tmp_path / "kept"]) == {}
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2])
+def test_a_killed_process_leaves_the_former_file_or_the_new_one(tmp_path, monkeypatch, writes):
+    """Each with the command that made it, whether the list or the file was written last."""
+    path = reference.keep(build(ERRORS), "snakemake first", tmp_path)
+    reference.keep(build(ERRORS, name="other"), "snakemake other", tmp_path)
+    remaining, results = iter(range(writes)), build({"OutP": {0.1: 0.5, 1.0: 0.1}})
+
+    def write(*args):
+        if next(remaining, None) is None:
+            raise KeyboardInterrupt
+        files.write(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reference, "write", write)
+        with pytest.raises(KeyboardInterrupt):
+            reference.keep(results, "snakemake second", tmp_path, replace=True)
+    found, former = reference.read(path), build(ERRORS)
+    expected = joining.replace(former, results) if writes == 2 else former
+    xr.testing.assert_identical(found.load(), expected.load())
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert reference.digests(["study"], [tmp_path]) == {"study": sha256}
+
+    reference.keep(build(ERRORS, name="third"), "snakemake third", tmp_path)
+    sources = yaml.safe_load((tmp_path / reference.FILES).read_text())
+    commands = "snakemake first; snakemake second" if writes == 2 else "snakemake first"
+    assert sources[path.name] == {"command": commands, "sha256": sha256}
+    xr.testing.assert_identical(reference.read(path).load(), expected.load())
 
 
 def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):

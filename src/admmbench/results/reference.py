@@ -6,6 +6,7 @@ of all files, each with its command and its checksum.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 from collections.abc import Iterable, Sequence
@@ -54,6 +55,8 @@ class Source(Strict):
     """Stride of the evaluated rounds in the file, besides the first round."""
     outdated: Outdated | None = None
     """Methods that are to be run again; loaded results state them as an attribute of this name, as JSON."""
+    replacement: Source | None = None
+    """Origin of the content that is about to replace the file, so that a killed process leaves no file in doubt."""
 
 
 def outdated_labels(results: xr.Dataset) -> list[str]:
@@ -222,13 +225,20 @@ def _write_file(
     outdated: Outdated | None = None,
 ) -> Path:
     """Write a file, and its origin into the list of the folder."""
-    write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     source = Source(command=command, sha256=digest, every=every, outdated=outdated)
+    if former_source := _sources(path.parent).get(path.name):
+        _write_source(path, former_source.model_copy(update={"replacement": source}))
+    write(path, content)
+    _write_source(path, source)
+    return path
+
+
+def _write_source(path: Path, source: Source) -> None:
+    """Write the origin of a file into the list of its folder."""
     sources = sorted({**_sources(path.parent), path.name: source}.items())
     text = dump_yaml({name: entry.model_dump(exclude_defaults=True) for name, entry in sources})
     write(path.parent / FILES, _HEAD + text)
-    return path
 
 
 def load(
@@ -314,9 +324,20 @@ def _sources(folder: Path) -> dict[str, Source]:
     if not path.exists():
         return {}
     try:
-        return checked(dict[str, Source], read_yaml(path), "")
+        sources = checked(dict[str, Source], read_yaml(path), "")
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: cannot be read: ")
         raise ValueError(
             f"{path}: cannot be read: {reason}; mend it, or restore it, such as by `git restore`"
         ) from None
+    return {name: _present_source(folder / name, source) for name, source in sources.items()}
+
+
+def _present_source(path: Path, source: Source) -> Source:
+    """Return the origin of a file as it is, whether a killed process had replaced it or not."""
+    if source.replacement is None:
+        return source
+    with contextlib.suppress(OSError):
+        if hashlib.sha256(path.read_bytes()).hexdigest() == source.replacement.sha256:
+            return source.replacement
+    return source.model_copy(update={"replacement": None})
