@@ -10,7 +10,7 @@ import yaml
 
 from admmbench.audit.auditor import audit
 from admmbench.cli import main
-from admmbench.datasets import load_dataset
+from admmbench.datasets import DatasetError, load_dataset
 from admmbench.files import checksummed_json
 from admmbench.jobs import fingerprint
 from admmbench.jobs.simulate import run_spec
@@ -221,20 +221,88 @@ def test_settings_without_their_search_are_tried_again(folder, change, verdict):
     assert dump(study.experiments["small"].tuned)
 
 
-def test_reference_results_are_kept_with_today_s_fingerprints(folder, capsys):
-    study = folder()
+def reference_results(study, code="former"):
+    """Joined results of a study's runs, as kept, by some code."""
     experiment = study.experiments["small"]
     made = [(run, run_spec(run.spec, load_dataset("digits"))) for run in experiment.runs]
     results = aggregate.join_runs(
         "small", experiment, [(r, t.drop_vars("seconds")) for r, t in made]
     )
-    results["fingerprint"][:] = "former"
+    return results.assign_coords(fingerprint=("algorithm", np.array([code] * 2)))
+
+
+def test_reference_results_are_kept_with_today_s_fingerprints(folder, capsys):
+    study = folder()
+    results = reference_results(study)
     results["train_loss"].loc[{"algorithm": "ObjP"}] += 0.01
     path = reference.keep(results, "admmbench study")
-    assert main(["migrate", "--reference"]) == 0
-    assert "1 unchanged, 1 outdated" in capsys.readouterr().out
+    kept = path.read_bytes()
+    assert main(["migrate", "--reference", "--dry-run"]) == 0
+    assert path.read_bytes() == kept
+    assert main(["migrate", "--reference", "small"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 unchanged, 1 outdated" in shown
+    assert "small/epsilon=1+seeds=0-0" in shown
     found = reference.read(path)
-    now = fingerprint.of_run(made[0][0].spec)
+    now = fingerprint.of_run(study.experiments["small"].runs[0].spec)
     assert found["fingerprint"].values.tolist() == [now, "former"]
     results["fingerprint"] = found["fingerprint"]
     xr.testing.assert_identical(found, results.load())
+    assert main(["migrate", "--reference", "smal"]) != 0
+    message = "reference: unknown experiment 'smal'; did you mean 'small'?"
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "verdicts_of_methods"),
+    [
+        ("former", [Verdict.SAME, Verdict.SAME]),
+        ("former other", [Verdict.SAME, Verdict.DIFFERENT]),
+    ],
+)
+def test_each_part_of_joined_reference_results_is_computed_again(folder, code, verdicts_of_methods):
+    """The part that other code made has the last seed, at the larger budget."""
+    results = reference_results(folder(), code)
+    results["train_loss"].loc[{"algorithm": "ObjP", "epsilon": 2, "seed": 1}] += 0.01
+    reference.keep(results, "admmbench study")
+    rows = migration.migrate_reference(["small"], dry_run=True)
+    assert [
+        verdicts(rows)[f"{label} of small"] for label in ("DP-GD", "ObjP")
+    ] == verdicts_of_methods
+
+
+def test_reference_results_that_cannot_be_computed_again_are_named(folder, monkeypatch):
+    """What a missing method, another number of rounds, missing data, a damaged file and a missing experiment leave."""
+    results = reference_results(folder())
+    path = reference.keep(results, "admmbench study")
+    reference.keep(results.assign_attrs(experiment="gone"), "admmbench study")
+    reference.keep(results.assign_attrs(experiment="altered"), "admmbench study")
+    path.with_stem("altered").write_bytes(b"")
+    kept = path.read_bytes()
+    folder(algorithms=STUDY["algorithms"][:1], rounds=3)
+    rows = migration.migrate_reference([])
+    shown = {row.titles[0].split(":")[0]: (row.verdict, row.difference) for row in rows}
+    assert shown.keys() == {
+        "DP-GD of small",
+        "ObjP of small",
+        "reference/altered.nc",
+        "reference/gone.nc",
+    }
+    verdict, difference = shown["DP-GD of small"]
+    assert verdict == Verdict.DIFFERENT
+    assert difference
+    assert difference.name == "rounds"
+    assert shown["ObjP of small"] == shown["reference/gone.nc"] == (Verdict.UNCHECKED, None)
+    assert shown["reference/altered.nc"] == (Verdict.DAMAGED, None)
+
+    def fail(_):
+        raise DatasetError("digits: cannot be had")
+
+    folder()
+    monkeypatch.setattr(migration, "load_dataset", fail)
+    rows = migration.migrate_reference(["small"])
+    assert {(row.titles[0], row.verdict) for row in rows} == {
+        (f"{label} of small: digits: cannot be had", Verdict.UNCHECKED)
+        for label in ("DP-GD", "ObjP")
+    }
+    assert path.read_bytes() == kept

@@ -234,9 +234,9 @@ def _migrate(options: argparse.Namespace) -> int:
                     config/config.yaml, as for study
     -n, --dry-run   change nothing
     --most SECONDS  begin no computation after so many seconds; what was not checked stays as it is
-    --reference     instead: the reference results of this folder
+    --reference     instead of the study: all reference results of this folder, or those of the
+                    experiments that are named in the place of CONFIG
     """
-    from admmbench.files.installed import OWN_REFERENCE
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
     from admmbench.watch import migration, witnesses
@@ -248,8 +248,7 @@ def _migrate(options: argparse.Namespace) -> int:
     collect_garbage()
     with shown("Computing drawn parts again", "group") as progress:
         if options.reference:
-            pieces = migration.reference_pieces(OWN_REFERENCE)
-            rows = witnesses.judge(pieces, **settings, progress=progress)
+            rows = migration.migrate_reference(words, **settings, progress=progress)
         else:
             overlays = find_overlays(words)
             config_words = ["--configfile", *map(str, overlays)] if overlays else []

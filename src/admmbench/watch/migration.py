@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,14 +29,24 @@ from admmbench.datasets import Dataset, DatasetError, load_dataset, open_as, ope
 from admmbench.engine.context import Context, Progress
 from admmbench.engine.devices import chosen
 from admmbench.files import CHECKSUM_KEY, checksummed_json, digest, netcdf, read_checksummed, write
-from admmbench.files.installed import OWN
+from admmbench.files.installed import OWN, OWN_REFERENCE
 from admmbench.forecast.cost import LIMITS, work
 from admmbench.forecast.plan import attack_seconds
 from admmbench.jobs import fingerprint
 from admmbench.jobs.simulate import run_spec
 from admmbench.results import reference
+from admmbench.spec.run import RunSpec
 from admmbench.study import aggregate
-from admmbench.study.config import AUDITS, MANIFEST, TUNED, TUNING, Study, load, read_mapping
+from admmbench.study.config import (
+    AUDITS,
+    MANIFEST,
+    TUNED,
+    TUNING,
+    ConfigError,
+    Study,
+    load,
+    read_mapping,
+)
 from admmbench.study.experiment import Experiment
 from admmbench.study.grid import Search
 from admmbench.study.housekeeping import refuse_busy
@@ -45,9 +55,12 @@ from admmbench.tuning import trials
 from admmbench.tuning.search import Score
 from admmbench.tuning.search import search as find_settings
 from admmbench.tuning.settings import Tuned, dump
-from admmbench.validation import checked
+from admmbench.validation import checked, unknown
 from admmbench.watch import damage
 from admmbench.watch.witnesses import Difference, Piece, Row, Verdict, differ, differ_json, judge
+
+# Function that returns the pieces of a file, and rows of what cannot be computed again.
+_PieceMaker = Callable[[], Sequence[Piece | Row]]
 
 
 def migrate(
@@ -81,26 +94,75 @@ def migrate(
         If data cannot be prepared again.
     """
     refuse_busy("nothing was changed")
-    rows, pieces = list[Row](), list[Piece]()
+    rows, makers = list[Row](), list[tuple[Path, _PieceMaker]]()
     with ExitStack() as stack:
         for folder, dataset in study.datasets.items():
             path = Path(study.config.data.cache, "datasets", folder)
             data, verdict = _prepared(study, path, dataset, stack, dry_run)
             rows.append(Row((), [str(path)], verdict))
-            if verdict == Verdict.DIFFERENT:
-                continue
-            for file, make in _piece_makers(study, folder, data):
-                try:
-                    pieces += [make()] if file.exists() and not file.is_symlink() else []
-                except LookupError as error:
-                    rows.append(Row((), [f"{file}: lacks {error}"], Verdict.DAMAGED))
-                except (ValueError, netcdf.StaleResultError) as error:
-                    rows.append(Row((), [str(error)], Verdict.DAMAGED))
-        rows += judge(pieces, most, dry_run=dry_run, progress=progress)
+            if verdict != Verdict.DIFFERENT:
+                makers += _piece_makers(study, folder, data)
+        rows += _judge_files(makers, most, dry_run=dry_run, progress=progress)
     if not dry_run:
         settled = [row for row in rows if row.verdict in (Verdict.CURRENT, Verdict.SAME)]
         _record(study, {str(piece.path) for row in settled for piece in row.pieces}, words)
     return rows
+
+
+def migrate_reference(
+    names: Sequence[str],
+    most: float = math.inf,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> list[Row]:
+    """Give today's fingerprints to the methods in the folder of reference results that today's code reproduces.
+
+    Parameters
+    ----------
+    names
+        Experiments, as this folder or the package defines them; all reference results of the folder if empty.
+    most, dry_run, progress
+        See `judge`.
+
+    Returns
+    -------
+    A row for each method and damaged file.
+
+    Raises
+    ------
+    ValueError
+        If the folder has no reference results of an experiment.
+    """
+    paths = {path.stem: path for path in sorted(OWN_REFERENCE.glob("*.nc"))}
+    for name in names:
+        if name not in paths:
+            raise ValueError(f"{OWN_REFERENCE}: {unknown('experiment', name, paths)}")
+    makers = [(paths[name], partial(_reference_pieces, paths[name])) for name in names or paths]
+    return _judge_files(makers, most, dry_run=dry_run, progress=progress)
+
+
+def _judge_files(
+    makers: Iterable[tuple[Path, _PieceMaker]],
+    most: float,
+    *,
+    dry_run: bool,
+    progress: Progress | None,
+) -> list[Row]:
+    """Return a row for each group of pieces of the files that exist, and for each damaged file."""
+    rows, pieces = list[Row](), list[Piece]()
+    for file, make in makers:
+        try:
+            made = make() if file.exists() and not file.is_symlink() else ()
+            rows += [item for item in made if isinstance(item, Row)]
+            pieces += [item for item in made if isinstance(item, Piece)]
+        except ConfigError as error:
+            rows.append(Row((), [f"{file}: {error}"], Verdict.UNCHECKED))
+        except LookupError as error:
+            rows.append(Row((), [f"{file}: lacks {error}"], Verdict.DAMAGED))
+        except (ValueError, netcdf.StaleResultError) as error:
+            rows.append(Row((), [str(error)], Verdict.DAMAGED))
+    return [*rows, *judge(pieces, most, dry_run=dry_run, progress=progress)]
 
 
 def _prepared(
@@ -138,10 +200,8 @@ def _recorded_parameters(path: Path) -> str:
     return " ".join(records.params(IOFile(str(path))) or ())
 
 
-def _piece_makers(
-    study: Study, folder: str, data: Dataset
-) -> Iterator[tuple[Path, Callable[[], Piece]]]:
-    """Yield the distinct files that are computed from a data set, each with the function that makes its piece."""
+def _piece_makers(study: Study, folder: str, data: Dataset) -> Iterator[tuple[Path, _PieceMaker]]:
+    """Yield the distinct files that are computed from a data set, each with the function that makes its pieces."""
     described = set[Path]()
     for name, experiment in study.experiments.items():
         if experiment.dataset_folder != folder:
@@ -161,9 +221,11 @@ def _piece_makers(
                 path = results / TUNING / file
                 path = path if path.exists() else _tuned_file(name)
                 yield path, partial(_search_piece, search, path, data, name, experiment)
+        path = OWN_REFERENCE / f"{name}.nc"
+        yield path, partial(_reference_pieces, path, experiment, data)
 
 
-def _run_piece(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
+def _run_piece(run: Run, path: Path, data: Dataset, study: Study) -> list[Piece]:
     """Return the piece of a run's file."""
     device, threads = chosen(run.spec, study.config.device), study.config.threads
     parts = json.dumps(fingerprint.parts(run.spec), sort_keys=True)
@@ -180,10 +242,10 @@ def _run_piece(run: Run, path: Path, data: Dataset, study: Study) -> Piece:
     def renew() -> None:
         netcdf.write(read(path).assign_attrs(present), path)
 
-    return Piece(run.label, path, code, run.spec, work(run.spec), recompute, renew)
+    return [Piece(run.label, path, code, run.spec, work(run.spec), recompute, renew)]
 
 
-def _audit_piece(run: Run, path: Path, data: Dataset, experiment: Experiment) -> Piece:
+def _audit_piece(run: Run, path: Path, data: Dataset, experiment: Experiment) -> list[Piece]:
     """Return the piece of an audit's file; Snakemake alone recorded the code that made it."""
     settings, former = experiment.audit, read_json(path)
     assert settings is not None
@@ -201,14 +263,13 @@ def _audit_piece(run: Run, path: Path, data: Dataset, experiment: Experiment) ->
         write(path, checksummed_json(former, indent=1))
 
     seconds, extra_settings = attack_seconds(run.spec, settings, LIMITS), settings.model_dump()
-    return Piece(
-        f"attacks on {run.label}", path, code, run.spec, seconds, recompute, renew, extra_settings
-    )
+    title = f"attacks on {run.label}"
+    return [Piece(title, path, code, run.spec, seconds, recompute, renew, extra_settings)]
 
 
 def _search_piece(
     search: Search, path: Path, data: Dataset, name: str, experiment: Experiment
-) -> Piece:
+) -> list[Piece]:
     """Return the piece of a search, unchanged if it tries the same settings and the best trial has the same error."""
     settings, tuned_file = experiment.tuning, _tuned_file(name)
     assert settings is not None
@@ -252,9 +313,8 @@ def _search_piece(
     code = "" if former_outcome["code"] == present_code else former_outcome["code"] or "unknown"
     extra_settings = {"axes": {key: axis.model_dump() for key, axis in search.axes.items()}}
     extra_settings["tuning"], title = settings.model_dump(), f"tuning of {search.label}"
-    return Piece(
-        title, path, code, search.spec, work(search.spec), recompute, renew, extra_settings
-    )
+    seconds = work(search.spec)
+    return [Piece(title, path, code, search.spec, seconds, recompute, renew, extra_settings)]
 
 
 def _tuned_file(name: str) -> Path:
@@ -349,36 +409,47 @@ def _snakemake(targets: Sequence[str], words: Sequence[str]) -> None:
         )
 
 
-def reference_pieces(folder: Path) -> Iterator[Piece]:
-    """Yield a piece for each method in a folder of reference results that is not marked as outdated."""
-    for path in sorted(folder.glob("*.nc")):
-        results = reference.read(path)
-        if results is None:
-            continue
-        experiment = load({"experiments": [path.stem]}).experiments[path.stem]
-        statuses = results["status"].stack(run=["algorithm", "epsilon", "seed"])
-        computed = {*statuses["run"].values[statuses.values != Outcome.NOT_RUN]}
-        firsts: dict[str, list[Run]] = {}
-        for run in (block.first for block in experiment.runs):
-            if (run.label, run.spec.stated_budget, run.spec.seeds[0]) in computed:
-                firsts.setdefault(run.label, []).append(run)
-        for label in reference.outdated_labels(results):
-            firsts.pop(label, None)
-        for label, runs in firsts.items():
-            yield _reference_piece(min(runs, key=lambda run: work(run.spec)), path, results, label)
+def _reference_pieces(
+    path: Path, experiment: Experiment | None = None, data: Dataset | None = None
+) -> list[Piece | Row]:
+    """Return a piece for each method of reference results that is not marked as outdated."""
+    results, name = reference.read(path), path.stem
+    if results is None:
+        return []
+    experiment = experiment or load({"experiments": [name]}).experiments[name]
+    outdated = reference.outdated_labels(results)
+    labels = [label for label in results["algorithm"].values.tolist() if label not in outdated]
+    return [_reference_piece(label, path, results, experiment, data) for label in labels]
 
 
-def _reference_piece(run: Run, path: Path, results: xr.Dataset, label: str) -> Piece:
+def _reference_piece(
+    label: str, path: Path, results: xr.Dataset, experiment: Experiment, data: Dataset | None
+) -> Piece | Row:
     """Return the piece of a method's reference results.
 
-    The witness is a run of one seed, whose numbers differ by rounding from those of a block of seeds.
+    Witnesses are runs of one seed, whose numbers differ by rounding from those of a block of seeds.
+
+    Returns
+    -------
+    A row if the experiment has no run of the method that the results have.
     """
-    spec, present_code = run.spec, fingerprint.of_run(run.spec)
+    title = f"{label} of {path.stem}"
     former_code = str(results["fingerprint"].sel(algorithm=label).item())
+    specs = _witnesses(label, results, experiment)
+    if not specs:
+        return Row((), [f"{title}: the experiment has no such run today"], Verdict.UNCHECKED)
+    specs = specs if " " in former_code else [min(specs, key=work)]
+    present_code = fingerprint.of_run(specs[0])
 
     def recompute() -> Difference | None:
+        return next(filter(None, map(difference, specs)), None)
+
+    def difference(spec: RunSpec) -> Difference | None:
         selection = {"algorithm": label, "epsilon": spec.stated_budget, "seed": [*spec.seeds]}
-        former, trace = results.sel(selection), run_spec(spec, load_dataset(spec.dataset))
+        former = results.sel(selection)
+        if former["rounds"] != spec.rounds:
+            return Difference("rounds", math.nan)
+        trace = run_spec(spec, load_dataset(spec.dataset) if data is None else data)
         rounds = np.intersect1d(former["round"], trace["round"])
         names = [*{*trace.data_vars} & {*former.data_vars} - {"mistakes"}]  # those of all seeds
         traces = [
@@ -390,5 +461,31 @@ def _reference_piece(run: Run, path: Path, results: xr.Dataset, label: str) -> P
     def renew() -> None:
         reference.renew(path, label, present_code)
 
-    code, title = "" if former_code == present_code else former_code, f"{label} of {path.stem}"
-    return Piece(title, path, code, spec, work(spec), recompute, renew)
+    return Piece(
+        title,
+        path,
+        "" if former_code == present_code else former_code,
+        specs[0],
+        sum(map(work, specs)),
+        recompute,
+        renew,
+        # Each method of each file is a group of its own.
+        {"file": str(path), "label": label},
+        [f"{path.stem}/{Run(label, spec).address.point}" for spec in specs],
+    )
+
+
+def _witnesses(label: str, results: xr.Dataset, experiment: Experiment) -> list[RunSpec]:
+    """Return runs of a method that results have, the first and the last seed at each budget.
+
+    Parts that other code computed were joined at other budgets or seeds.
+    """
+    present = {run.spec.stated_budget: run.spec for run in experiment.runs if run.label == label}
+    statuses = results["status"].sel(algorithm=label).transpose("epsilon", "seed")
+    specs = list[RunSpec]()
+    for budget, values in zip(results["epsilon"].values.tolist(), statuses.values, strict=True):
+        if budget in present:
+            seeds = results["seed"].values[values != Outcome.NOT_RUN].tolist()
+            ends = dict.fromkeys([*seeds[:1], *seeds[-1:]])
+            specs += [present[budget].model_copy(update={"seeds": (seed,)}) for seed in ends]
+    return specs

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from admmbench.datasets import DatasetError
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.jobs import fingerprint
 from admmbench.results.file_differences import FLIPPED, rounding
@@ -70,6 +71,8 @@ class Piece:
         Function that writes the file with today's fingerprints.
     extra_settings
         Settings beside those of the run.
+    runs
+        Names of the runs that are computed again; the file's own if empty.
     """
 
     title: str
@@ -80,6 +83,7 @@ class Piece:
     recompute: Callable[[], Difference | None]
     renew: Callable[[], None]
     extra_settings: Mapping[str, Any] | None = None
+    runs: Sequence[str] = ()
 
     @property
     def group(self) -> str:
@@ -105,7 +109,7 @@ class Row(NamedTuple):
     pieces: Sequence[Piece]
     titles: Sequence[str]
     verdict: Verdict
-    drawn: Sequence[Path] = ()
+    drawn: Sequence[str] = ()
     difference: Difference | None = None
 
 
@@ -143,10 +147,7 @@ def judge(
         if groups[key][0].code and time.monotonic() - start > most:
             row = row._replace(verdict=Verdict.UNCHECKED)
         elif groups[key][0].code:
-            different = next(filter(None, map(_recompute, drawn[key])), None)
-            verdict = Verdict.DIFFERENT if different else Verdict.SAME
-            files = [piece.path for piece in drawn[key]]
-            row = row._replace(verdict=verdict, drawn=files, difference=different)
+            row = _judge_group(row, drawn[key])
         if row.verdict == Verdict.SAME and not dry_run:
             for piece in row.pieces:
                 piece.renew()
@@ -154,6 +155,22 @@ def judge(
         if progress:
             progress(len(rows), len(groups))
     return rows
+
+
+def _judge_group(row: Row, drawn: Sequence[Piece]) -> Row:
+    """Return the row of a group with its verdict; without one, and with the reason, if data are missing."""
+    try:
+        difference = next(filter(None, map(_recompute, drawn)), None)
+    except DatasetError as error:
+        titles = [f"{', '.join(row.titles)}: {error}"]
+        return row._replace(titles=titles, verdict=Verdict.UNCHECKED)
+    runs = [
+        name
+        for piece in drawn
+        for name in piece.runs or [f"{piece.path.parent.name}/{piece.path.stem}"]
+    ]
+    verdict = Verdict.DIFFERENT if difference else Verdict.SAME
+    return row._replace(verdict=verdict, drawn=runs, difference=difference)
 
 
 def _recompute(piece: Piece) -> Difference | None:
@@ -241,8 +258,8 @@ def table(rows: Sequence[Row]) -> Table:
             verdict += (
                 f": another {name}" if math.isnan(size) else f": {name} differs by {size:.2g}"
             )
-        drawn = "\n".join(f"{path.parent.name}/{path.stem}" for path in row.drawn)
-        rich_table.add_row(", ".join(row.titles), str(len(row.pieces) or 1), drawn, verdict)
+        count, drawn = str(len(row.pieces) or 1), "\n".join(row.drawn)
+        rich_table.add_row(", ".join(row.titles), count, drawn, verdict)
     return rich_table
 
 
