@@ -1,4 +1,4 @@
-"""Problems over columns, against the formulas of hu2019 sample by sample, finite differences and scipy."""
+"""Problems over columns, against the subproblems of hu2019, and least squares."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
 
 from admmbench import partition
 from admmbench.problems import as_problem
 from tests.problems.helpers import bind_columns, one_by_one, rngs, with_records
 
-LOSSES = ["logistic", "sigmoid"]
-SIGMOID_L = np.sqrt(3) / 18
-both_losses = pytest.mark.parametrize("loss", LOSSES)
 # Shapes of one party's columns: more samples than features, fewer, and as many.
 SHAPES = {"tall": (30, 6), "wide": (7, 20), "square": (8, 8)}
 
@@ -23,13 +19,6 @@ SHAPES = {"tall": (30, 6), "wide": (7, 20), "square": (8, 8)}
 def alone(D, dtype="float64", **params):
     """One party that holds all of these columns."""
     return bind_columns(with_records(D), dtype=dtype, **params).block(slice(0, 1))
-
-
-def loss_of(kind, margin):
-    """Of one sample; mathematics as printed, where it does not overflow."""
-    if kind == "logistic":
-        return np.log1p(np.exp(-margin)) if margin > -30 else -margin
-    return 1 / (1 + np.exp(margin)) if margin < 700 else 0.0
 
 
 def one_hot(rng, n, levels):
@@ -40,30 +29,6 @@ def deficient(rng, n=30):
     """Two attributes as indicators and a constant column: five columns but one of rank 4, then a copy of one."""
     columns = np.hstack([one_hot(rng, n, 2), one_hot(rng, n, 3), np.ones((n, 1))])
     return np.hstack([columns, columns[:, :1]]), 4
-
-
-# The update of z
-
-
-@pytest.mark.parametrize(
-    ("loss", "rho"),
-    [("logistic", rho) for rho in (1e-3, 0.01, 0.03, 0.05, 0.07, 0.1, 0.25, 1, 100)]
-    + [("sigmoid", rho) for rho in (1.0001 * SIGMOID_L, 0.1, 0.25, 1, 100)],
-)
-def test_newtons_method_does_not_go_to_and_fro(loss, rho):
-    """Below rho = 0.09 it does with the logistic loss, where nothing shortens its steps."""
-    rng, n = np.random.default_rng(11), 20_000
-    problem = bind_columns(with_records(np.ones((n, 1)), rng.integers(0, 2, n)), loss=loss)
-    s, start = rng.uniform(-20, 20, (2, 1, n))
-    dual = rng.uniform(-1.5, 1.5, (1, n))
-    z = problem.minimize_loss(s, dual, rho, start)
-    miss = special.expit(-problem.y * z)
-    slope = -problem.y * (miss if loss == "logistic" else miss * special.expit(problem.y * z))
-    np.testing.assert_allclose(slope - dual + rho * (z - s), 0, atol=1e-11 * (1 + rho))
-    low = [each.astype(np.float32) for each in (s, dual, start)]
-    single = problem.minimize_loss(*low[:2], rho, low[2])
-    assert single.dtype == np.float32
-    np.testing.assert_allclose(single, z, rtol=1e-5, atol=1e-5 * (1 + 1 / rho))
 
 
 # One party
@@ -171,29 +136,6 @@ def test_columns_of_zeros_span_nothing(shape):
 
 
 # The whole
-
-
-def objective(dataset, strength, loss, w):
-    """(1) over N."""
-    b = np.where(dataset.y_train == 1, 1.0, -1.0)
-    margins = b * (dataset.X_train.astype(np.float64) @ w)
-    return np.mean([loss_of(loss, m) for m in margins]) + strength * w @ w
-
-
-@both_losses
-def test_evaluation_is_literal(two, loss):
-    problem = bind_columns(two, blocks=[2, 4, 1], seeds=3, loss=loss, strength=0.06)
-    w = np.random.default_rng(9).normal(scale=3, size=(3, 1, 7))
-    parties = [problem.block(slice(m, m + 1)) for m in range(3)]
-    found = problem.evaluate(SimpleNamespace(w=w), parties, one_by_one)
-    assert set(found) == {"test_error", "test_loss", "train_loss"}
-    X, y = two.X_test.astype(np.float64), two.y_test
-    for s in range(3):
-        margins = [(2 * label - 1) * (x @ w[s, 0]) for x, label in zip(X, y, strict=True)]
-        assert found["test_error"][s] == np.mean([m < 0 for m in margins])
-        assert found["test_loss"][s] == pytest.approx(np.mean([loss_of(loss, m) for m in margins]))
-        assert found["train_loss"][s] == pytest.approx(objective(two, 0.03, loss, w[s, 0]))
-    assert found["test_error"].max() > 0
 
 
 def test_columns_that_are_left_out_have_no_part(two):

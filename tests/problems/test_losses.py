@@ -1,4 +1,4 @@
-"""Losses: what `admmbench.contracts` promises of each, a search for violations, and the formulas as printed."""
+"""Losses: what `admmbench.contracts` promises of each, and the formulas as printed."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from admmbench.contracts.losses import loss_checks
 from admmbench.problems.loss import Loss, RegressionLoss, ScalarLoss
 from admmbench.problems.losses import as_loss
 from admmbench.validation import parameters
-from tests.problems.losses import HUBERS, LOSSES, label
+from tests.problems.losses import LOSSES, label
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,6 @@ def test_promises_of_every_loss(check):
     check.run()
 
 
-# A search by hypothesis, which shrinks what it finds
-
-every = pytest.mark.parametrize("spec", LOSSES, ids=label)
 scalar = pytest.mark.parametrize(
     "spec", [spec for spec in LOSSES if isinstance(as_loss(spec), ScalarLoss)], ids=label
 )
@@ -40,8 +37,6 @@ reals = st.floats(-1e6, 1e6)
 
 def targets_of(loss):
     """Targets that the formulas take."""
-    if not isinstance(loss, ScalarLoss):
-        return st.integers(0, 3)
     two_classes = SimpleNamespace(n_classes=2, name="two", target_unit="1")
     try:
         loss.check(two_classes)
@@ -50,59 +45,12 @@ def targets_of(loss):
     return st.sampled_from([-1.0, 1.0])
 
 
-def predictions(loss):
-    return st.lists(reals, min_size=4, max_size=4) if loss_outputs(loss) == 4 else st.tuples(reals)
-
-
-def loss_outputs(loss):
-    return 1 if isinstance(loss, ScalarLoss) else 4
-
-
 def of_one(function, u, y):
     """A method of a loss for one record."""
     return function(np.array(u, np.float64)[None, None], np.array([[y]]))[0, 0]
 
 
-@every
-@given(data=st.data())
-def test_values_lie_between_the_tangent_and_its_parabola(spec, data):
-    """l(v) - l(u) - l'(u)(v - u) is at most L/2 ||v - u||^2, and not negative where the loss is convex."""
-    loss = as_loss(spec)
-    y = data.draw(targets_of(loss))
-    u, v = (np.array(data.draw(predictions(loss))) for _ in range(2))
-    first, second = (float(of_one(loss.losses, at, y)) for at in (u, v))
-    linear = float(of_one(loss.derivatives, u, y) @ (v - u))
-    gap = second - first - linear
-    parabola = loss.curvature_bound / 2 * float((v - u) @ (v - u))
-    # A loss is a difference of predictions, which may be far larger.
-    sizes = (first, second, linear, *u, *v)
-    rounding = 1e-12 * (1 + float(np.abs(sizes).sum()))
-    assert gap <= parabola + rounding
-    assert gap >= (0 if loss.convex else -parabola) - rounding
-
-
 # The formulas, one record at a time
-
-
-@pytest.mark.parametrize(
-    ("spec", "norms", "curvature"),
-    [
-        ("softmax", (2, 2**0.5, 1), 1 / 2),
-        ("logistic", (1, 1, 1), 1 / 4),
-        ("sigmoid", (1 / 4, 1 / 4, 1 / 4), 3**0.5 / 18),
-        ("squared", (math.inf, math.inf, math.inf), 1),
-        ("squared_hinge", (math.inf, math.inf, math.inf), 2),
-        ("huber", (1, 1, 1), 1),
-        (HUBERS[0], (0.3, 0.3, 0.3), 1),
-        (HUBERS[1], (12, 12, 12), 1),
-    ],
-    ids=str,
-)
-def test_suprema_are_the_known_ones(spec, norms, curvature):
-    loss = as_loss(spec)
-    assert (loss.derivative_l1, loss.derivative_l2, loss.derivative_linf) == pytest.approx(norms)
-    assert loss.curvature_bound == pytest.approx(curvature)
-    assert loss.convex == (spec != "sigmoid")
 
 
 def literal(spec, u, y):
@@ -159,13 +107,6 @@ def test_huge_margins_neither_overflow_nor_lose_the_loss(name, dtype):
 def test_huber_is_linear_far_out_whatever_a_square_would_do():
     far = np.array([[1e200], [-1e200]])
     np.testing.assert_allclose(as_loss("huber").losses(far, np.zeros(2)), 1e200)
-
-
-@pytest.mark.parametrize("name", ["logistic", "sigmoid"])
-def test_small_losses_are_not_rounded_away(name):
-    u = np.full((1, 1, 1), 50, np.float32)
-    found = as_loss(name).losses(u, np.ones((1, 1), np.float32))
-    assert found[0, 0] == pytest.approx(np.exp(-50), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["logistic", "sigmoid", "squared_hinge"])

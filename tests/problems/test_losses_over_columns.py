@@ -12,6 +12,7 @@ from scipy import optimize
 
 from admmbench.contracts import ensure
 from admmbench.contracts.losses import Array, LossCase, close
+from admmbench.datasets import Dataset
 from admmbench.problems.columns import BoundColumns
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.penalties import PENALTIES
@@ -37,22 +38,36 @@ def test_gradients_are_differences_of_the_objective(case: LossCase) -> None:
         what = f"{data.name}, {penalty}"
         wanted = differences(objective, w, 1)
         u = w[:, 0] @ whole.X.T
+        found = whole.evaluate(SimpleNamespace(w=w), parties, ALL)
         for s in range(2):
             literal = case.values(u[s][:, None], whole.y).mean()
             literal += STRENGTH * literal_penalty(penalty, w[s])
             close(objective(w)[s], literal, 1e-10 * (1 + abs(literal)), f"{what}: train_loss")
+            _held_out(case, data, whole, w[s, 0], {name: each[s] for name, each in found.items()})
         z = np.sum([party.predict(w[:, 0, party.columns]) for party in parties], axis=0)
         close(z, u, 1e-12 * (1 + np.abs(u)), f"{what}: sum of the parties' predictions")
         slopes = case.scalar.derivative(z, whole.y)
         back = np.concatenate([party.back(slopes) for party in parties], axis=1)
-        found = back / whole.n_samples + STRENGTH * PENALTIES[whole.problem.penalty_name].gradient(
-            w[:, 0]
-        )
-        close(found, wanted[:, 0], 1e-5 * (1 + np.abs(found)), f"{what}: gradient")
+        gradient = back / whole.n_samples + STRENGTH * PENALTIES[
+            whole.problem.penalty_name
+        ].gradient(w[:, 0])
+        close(gradient, wanted[:, 0], 1e-5 * (1 + np.abs(gradient)), f"{what}: gradient")
         ensure(
             math.isclose(whole.weight, whole.n_samples * STRENGTH),
             f"{what}: beside the sum of losses the penalty weighs {whole.weight}",
         )
+
+
+def _held_out(
+    case: LossCase, data: Dataset, whole: BoundColumns, w: Array, found: dict[str, Array]
+) -> None:
+    """Test loss and metric, on the records that test."""
+    assert set(found) == set(whole.problem.variables(data.info))
+    u = (data.X_test.astype(np.float64) @ w)[:, None]
+    y = case.loss.targets(data.y_test, np.dtype(np.float64))
+    close(found["test_loss"], case.values(u, y).mean(), 1e-9, "test_loss")
+    score = case.loss.score(case.loss.mistakes(u, y).mean(dtype=np.float64))
+    close(found[case.loss.metric], score * data.target_scale, 1e-9, "metric")
 
 
 @each_scalar

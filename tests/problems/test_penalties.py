@@ -1,4 +1,4 @@
-"""Penalties, against finite differences and a minimiser without derivatives; and their weights in the objectives."""
+"""Penalties, against finite differences and a minimiser without derivatives."""
 
 import itertools
 import math
@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from admmbench.contracts.made_up_data import make_dataset
 from admmbench.problems.penalties import PENALTIES
-from tests.problems.helpers import bind_rows, rngs
+from tests.problems.helpers import rngs
 from tests.problems.losses import literal_penalty
 
 both = pytest.mark.parametrize("name", sorted(PENALTIES))
@@ -63,23 +62,3 @@ def test_prox_minimises_coordinate_by_coordinate(name, rng, scale, dtype):
             objective, bounds=(-9 * scale, 9 * scale), method="bounded", options={"xatol": 1e-9}
         )
         assert found[i, 0, 0, j] == pytest.approx(best.x, abs=1e-5)
-
-
-@both
-@pytest.mark.parametrize("per", ["agent", "total"])
-def test_strength_is_that_of_each_agent_or_of_all_together(name, per):
-    dataset = make_dataset(12, 3, 4, 2)
-    agents = {"scheme": "iid", "agents": 3}
-    problem = bind_rows(dataset, "logistic", agents, penalty=name, strength=0.3, per=per)
-    own, total = (0.3, 0.9) if per == "agent" else (0.1, 0.3)
-    assert problem.own_strength == pytest.approx(own)
-    assert problem.total_strength == pytest.approx(total)
-    assert problem.penalty_curvature == pytest.approx(own if name == "l2" else math.inf)
-    bound = own * 4**0.5 if name == "l1" else math.inf
-    assert problem.penalty_gradient_bound == pytest.approx(bound)
-    w = np.random.default_rng(2).normal(size=(3, 1, 1, 4))
-    before = np.random.default_rng(3).normal(size=w.shape)
-    slope = np.sign(w) if name == "l1" else w
-    gradient = before.copy()
-    assert problem.add_penalty_gradient(gradient, w) is gradient
-    np.testing.assert_allclose(gradient - before, own * slope, atol=1e-12)
