@@ -3,9 +3,8 @@
 import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.contracts.runs import run_without_engine
-from admmbench.datasets import load_dataset
 from admmbench.spec.run import RunSpec
+from tests.algorithms.runs import rounds
 from tests.problems.helpers import with_sex
 
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}
@@ -22,7 +21,7 @@ SMOOTH = {"beta": 300.0, "rho": 0.02, "q": 0.5}
 def instance(agents, seed, **dataset):
     """Arrays of (25) for one seed: A, b, C, d, those of the server last in C and d."""
     spec = RunSpec(dataset={**QP, **dataset}, algorithm="prox_al", agents=agents, seeds=[seed])
-    problem = run_without_engine(spec, load_dataset(spec.dataset), 0).federation.problem
+    problem = next(rounds(spec))[0].problem
     own, server = problem.block(slice(0, agents)), problem.server
     C = np.concatenate([own.matrix, server.matrix])[:, 0]
     d = np.concatenate([own.offset, server.offset])[:, 0]
@@ -31,10 +30,7 @@ def instance(agents, seed, **dataset):
 
 def final_state(spec):
     """State and outcomes after a run."""
-    begun = run_without_engine(spec, load_dataset(spec.dataset), 0)
-    state = begun.state
-    for t in range(1, spec.rounds + 1):
-        spec.method.round(t, state, begun.federation)
+    for _, state, _ in rounds(spec):
         if state.ended.all():
             break
     return state, state.ended.tolist()

@@ -7,11 +7,11 @@ constant anywhere shows.
 import math
 
 import numpy as np
-import pytest
 from scipy import special
 
-from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.spec.run import RunSpec
+from tests.algorithms.runs import assert_trajectories, states
 from tests.noise import noisy
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8
@@ -57,7 +57,6 @@ class Literal:
 def objective_perturbation(run, step, rounds, E=1, private=True):
     """Algorithm 1 of ryu2022."""
     chain = [z.copy() for z in run.z]
-    trajectory = []
     for t in range(1, rounds + 1):
         r = rho(t, run.eps)
         run.w = run.server(r)
@@ -73,8 +72,7 @@ def objective_perturbation(run, step, rounds, E=1, private=True):
                 iterates.append(chain[p])
             run.z[p] = sum(iterates) / E
             run.dual[p] = run.dual[p] + r * (run.w - run.z[p])
-        trajectory.append((run.w.copy(), [z.copy() for z in run.z]))
-    return trajectory
+        yield run.w, run.z
 
 
 def proximal(a):
@@ -92,50 +90,29 @@ def trust_region(radius):
     return step
 
 
-def loss(dataset, w, problem):
-    """Objective of the stated problem; the agents have equally many records."""
-    logp = special.log_softmax(dataset.X_train.astype(np.float64) @ w.T, axis=1)
-    means = P if problem["average"] == "agents" else 1
-    penalties = P if problem["per"] == "agent" else 1
-    return -means * logp[np.arange(N), dataset.y_train].mean() + penalties * BETA * (w**2).sum()
-
-
 def check_trajectory(name, literal, params, variant):
-    """Compare a run of a method with what ``literal(run, rounds)`` returns of each round."""
-    dataset = make_dataset(N, 30, J, K)
-    seeds = [4, 1]
+    """Compare models with those that ``literal(run, rounds)`` yields."""
+    dataset, reference, seeds = make_dataset(N, 30, J, K), variant == "reference", [4, 1]
     # The papers' OutP divides by an agent's own records, and the code gives each agent the whole penalty.
     problem = {
         "loss": "softmax",
         "strength": 2 * BETA,
-        "per": "agent" if variant == "reference" else "total",
+        "per": "agent" if reference else "total",
         "average": "agents" if name == "outp" else "records",
     }
-    trace = simulate(
-        dataset,
-        name,
-        {**params, "rho": RHO},
-        variant,
+    spec = RunSpec(
+        dataset=dataset,
+        algorithm=name,
+        params={**params, "rho": RHO},
+        variant=variant,
         problem=problem,
         agents=P,
         epsilon=EPS,
         delta=DELTA,
         rounds=T,
-        evaluate_every=1,
         seeds=seeds,
         dtype="float64",
     )
-    # The authors' code counts rounds from 0: its round t comes after t + 1 updates.
-    extra = int(variant == "reference")
-    for seed in seeds:
-        start = (np.zeros((K, J)), np.zeros((P, K, J)))
-        trajectory = [start, *literal(Literal(dataset, seed, variant == "reference"), T + extra)]
-        assert list(trace["round"].values) == [*range(T + 1)]
-        for t in trace["round"].values:
-            w, z = trajectory[t + extra]
-            found = trace.sel(seed=seed, round=t)
-            assert float(found.train_loss) == pytest.approx(loss(dataset, w, problem), rel=1e-7)
-            violation = sum(np.abs(w - z_p).sum() for z_p in z)
-            assert float(found.consensus_violation) == pytest.approx(violation, rel=1e-5)
-            wrong = (dataset.X_test @ w.T).argmax(axis=1) != dataset.y_test
-            assert float(found.test_error) == wrong.mean()
+    # The authors' code counts rounds from 0, and does one more.
+    runs = [literal(Literal(dataset, seed, reference), T + reference) for seed in seeds]
+    assert_trajectories(states(spec), runs)

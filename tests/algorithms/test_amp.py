@@ -16,21 +16,27 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.streams import noise_key
 from admmbench.privacy import Noise, Privacy
-from admmbench.spec.run import RunSpec
-from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
+from tests.algorithms.literal_huang2019 import (
+    DELTA,
+    EPS,
+    LOGISTIC,
+    SEEDS,
+    SIZES,
+    STRENGTH,
+    J,
+    N,
+    in_unit_ball,
+    run_of,
+)
 from tests.audit.runs import short_audit
 from tests.noise import on_grid, standard
 
-STRENGTH, EPS, DELTA, SEEDS = 0.003, 0.9, 1e-4, [4, 1]
-LOGISTIC = {"loss": "logistic", "strength": STRENGTH, "per": "agent"}
 SOFTMAX = {**LOGISTIC, "loss": "softmax", "average": "agents", "records": {"max_l2_norm": 1}}
 
 
 def played(data, problem, params=None, rounds=1, **given):
     """A run in double precision, after its round or before it."""
-    usual = {"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA}
-    run = {"algorithm": "amp", "params": params or {}, "problem": problem, "rounds": 1}
-    spec = RunSpec(dataset=data, **run, **{**usual, "dtype": "float64", **given})
+    spec = run_of("amp", params or {}, 1, data, problem, **given)
     return run_without_engine(spec, data, rounds)
 
 
@@ -43,8 +49,8 @@ def released(*of, **given):
 # The transcription
 
 
-def theirs(n, eps, delta, L, beta, gamma, r=2, eps_frac=0.9, eps_out_frac=0.01):
-    """Lines 35 to 75 of the authors' code, with r and beta from outside: Lambda and both standard deviations."""
+def theirs(n, eps, delta, L, beta, r, eps_frac=0.9, eps_out_frac=0.01):
+    """Lines 35 to 75 of the authors' code, with r and beta from outside: Lambda and the deviation of b."""
     eps_out = eps * eps_out_frac
     eps_obj = eps - eps_out
     eps_p = eps_frac * eps_obj
@@ -52,10 +58,8 @@ def theirs(n, eps, delta, L, beta, gamma, r=2, eps_frac=0.9, eps_out_frac=0.01):
     delta_obj = delta - delta_out
     big_lambda = r * beta / (eps_obj - eps_p)
     sensitivity_obj = 2 * L / n
-    sensitivity_out = n * gamma / big_lambda
     std_obj = sensitivity_obj * (1 + np.sqrt(2 * np.log(1 / delta_obj))) / eps_p
-    std_out = sensitivity_out * (1 + np.sqrt(2 * np.log(1 / delta_out))) / eps_out
-    return big_lambda, std_obj, std_out
+    return big_lambda, std_obj
 
 
 def slopes(u, y, kind):
@@ -77,87 +81,42 @@ def solution(X, y, kind, outputs, ridge, b):
 
 
 @pytest.mark.parametrize(
-    ("eps", "strength"), [(0.02, STRENGTH), (EPS, STRENGTH), (7.0, STRENGTH), (EPS, 30.0)]
+    ("eps", "strength", "shares"),
+    [
+        (0.02, STRENGTH, {}),
+        (EPS, STRENGTH, {}),
+        (7.0, STRENGTH, {"noise_share": 0.5, "output_share": 0.2}),
+        (EPS, 30.0, {}),
+    ],
 )
 @pytest.mark.parametrize("kind", ["logistic", "softmax"])
-def test_models_are_the_literal_ones(kind, eps, strength):
+def test_models_are_the_literal_ones(kind, eps, strength, shares):
     """Each agent alone does what the code does; the penalty is a part of Lambda, or enough if it is strong."""
     K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
     problem = {**problem, "strength": strength}
     data, gamma = in_unit_ball(max(K, 2)), 1e-10
     L, beta, r = (1.0, 0.25, 2) if K == 1 else (math.sqrt(2), 0.5, 4)
     y = 2 * data.y_train - 1 if K == 1 else data.y_train
-    z, w, _ = released(data, problem, epsilon=eps)
-    shares = np.split(np.arange(N), np.cumsum(SIZES)[:-1])
+    z, w, _ = released(data, problem, shares, epsilon=eps)
+    noise, output = shares.get("noise_share", 0.9), shares.get("output_share", 0.01)
+    agents = np.split(np.arange(N), np.cumsum(SIZES)[:-1])
     for s, seed in enumerate(SEEDS):
         sent = []
-        for i, (rows, m) in enumerate(zip(shares, SIZES, strict=True)):
-            big, std, _ = theirs(m, eps, DELTA, L, beta, gamma, r)
+        for i, (rows, m) in enumerate(zip(agents, SIZES, strict=True)):
+            big, std = theirs(m, eps, DELTA, L, beta, r, noise, output)
             if K > 1:  # for r = 2 this is the square root of the code
-                quantile = stats.chi.isf(0.99 * DELTA, r)
-                std = 2 * L / m * (1 + quantile) / (0.9 * 0.99 * eps)
+                quantile = stats.chi.isf((1 - output) * DELTA, r)
+                std = 2 * L / m * (1 + quantile) / (noise * (1 - output) * eps)
             ridge = max(big / m, strength)
             key = noise_key(seed, i)
             b = std * standard("gaussian", K * J, key, 1, 0).reshape(K, J)
             v = solution(data.X_train[rows].astype(float), y[rows], kind, K, ridge, b)
             grid, apart = on_grid(2 * gamma / ridge, math.sqrt(K * J))
-            std_out = apart * (1 + math.sqrt(2 * math.log(1 / (0.01 * DELTA)))) / (0.01 * eps)
+            std_out = apart * (1 + math.sqrt(2 * math.log(1 / (output * DELTA)))) / (output * eps)
             xi = std_out * standard("gaussian", K * J, key, 1, 1).reshape(K, J)
             sent.append(v + grid * np.round(xi / grid))
             np.testing.assert_allclose(z[i, s], sent[-1], rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(w[s], z[:, s].mean(axis=0), rtol=1e-12)
-
-
-@pytest.mark.parametrize("average", ["records", "agents"])
-def test_the_server_weighs_agents_as_the_objective_does(average):
-    z, w, _ = released(in_unit_ball(2), {**LOGISTIC, "average": average}, epsilon=EPS)
-    weights = np.array(SIZES) / N if average == "records" else np.full(P, 1 / P)
-    np.testing.assert_allclose(w, np.tensordot(weights, z, 1), rtol=1e-12)
-
-
-def test_scales_are_those_of_the_authors_code():
-    """With r = 2; the noise on the solution is twice theirs, as each of two solutions may be off."""
-    n, eps, gamma = 4000, 0.7, 1e-7
-    for shares in ({}, {"noise_share": 0.5, "output_share": 0.2}):
-        method = AMP(**shares)
-        given = {
-            "eps_frac": shares.get("noise_share", 0.9),
-            "eps_out_frac": shares.get("output_share", 0.01),
-        }
-        federation = played(in_unit_ball(2), LOGISTIC, rounds=0, epsilon=eps).federation
-        budget = method.budget(federation.problem, Privacy(eps, DELTA))
-        L, beta = np.array([[1.7]]), np.array([[1.7**2]])
-        big, std, std_out = theirs(n, eps, DELTA, 1.7, 1.7**2, gamma, **given)
-        np.testing.assert_allclose(budget.convexity(beta), big)
-        np.testing.assert_allclose(budget.noise_std(L, np.array([[n]])), std)
-        np.testing.assert_allclose(
-            budget.output_std(2 * gamma * n / budget.convexity(beta)), 2 * std_out
-        )
-
-
-def test_quantiles_are_those_of_chi_distributions():
-    for dimensions in (1, 2, 3, 18, 122):
-        for delta in (1e-9, 1e-5, 0.2):
-            exact = stats.chi.isf(delta, dimensions)
-            assert norm_quantile(dimensions, delta) == pytest.approx(exact, rel=1e-9)
-    assert norm_quantile(2, 1e-5) == pytest.approx(math.sqrt(2 * math.log(1e5)))
-
-
-@pytest.mark.parametrize("kind", ["logistic", "softmax"])
-def test_without_noise_agents_send_their_optima(kind):
-    """And one agent alone what `centralized` finds."""
-    K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
-    data = in_unit_ball(max(K, 2))
-    z, *_ = released(data, problem, epsilon=math.inf)
-    y = 2 * data.y_train - 1 if K == 1 else data.y_train
-    for i, rows in enumerate(np.split(np.arange(N), np.cumsum(SIZES)[:-1])):
-        X = data.X_train[rows].astype(float)
-        wanted = solution(X, y[rows], kind, K, STRENGTH, np.zeros((K, J)))
-        for s in range(len(SEEDS)):
-            np.testing.assert_allclose(z[i, s], wanted, rtol=1e-4, atol=1e-5)
-    given = {"problem": problem, "agents": 1, "rounds": 1, "seeds": 1}
-    one, all_ = (simulate(data, name, **given) for name in ("amp", "centralized"))
-    np.testing.assert_allclose(one.train_loss, all_.train_loss, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -185,7 +144,7 @@ def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype
     given = {"agents": 1, "epsilon": EPS, "dtype": dtype}
     released(data, SOFTMAX, {"tolerance": gamma}, **given)
     (std, grid, b), (std_out, grid_out, xi) = asked
-    kappa = max(theirs(m, EPS, DELTA, math.sqrt(2), 0.5, gamma, 4)[0] / m, STRENGTH)
+    kappa = max(theirs(m, EPS, DELTA, math.sqrt(2), 0.5, 4)[0] / m, STRENGTH)
     t = math.sqrt(2 * math.log(1 / (0.01 * DELTA)))
     covered = std_out * 0.01 * EPS / (1 + t) * kappa / 2  # of the norm of a gradient
     assert (grid <= std * 2.0**-47).all()
@@ -261,24 +220,6 @@ def test_the_ledger_has_the_proofs_bound(kind, relation):
     t = math.sqrt(-2 * math.log(0.01 * DELTA))
     epsilon += out / (1 + t) * t + (out / (1 + t)) ** 2 / 2
     assert entered(federation) == pytest.approx(epsilon, rel=1e-9)
-
-
-@pytest.mark.parametrize("relation", ["zero_out", "replace"])
-@pytest.mark.parametrize("total", [0.1, 1.0, 8.0])
-def test_noise_is_solved_for_a_total(total, relation):
-    trace = simulate(
-        in_unit_ball(2),
-        "amp",
-        problem=LOGISTIC,
-        agents=2,
-        sensitivity="global",
-        privacy={"total": total, "delta": 1e-5, "relation": relation},
-        rounds=1,
-        seeds=1,
-    )
-    assert 0.99 * total <= float(trace.epsilon_total[-1]) <= total
-    assert trace.epsilon_total.attrs["guarantee"] == "conditional"
-    assert np.isnan(trace.epsilon_moments[1:]).all()
 
 
 def density(v, X, y, std, ridge, std_out):
@@ -428,21 +369,3 @@ def test_audits_look_at_both_noises(K):
     assert found.rounds == 1
     (moved,) = (each.value for each in found.findings if each.level == "likelihood")
     assert 0.3 < moved < 1
-
-
-def test_a_message_is_counted_and_the_noise_is_that_of_the_objective():
-    trace = simulate(
-        in_unit_ball(2),
-        "amp",
-        problem=LOGISTIC,
-        agents=P,
-        epsilon=EPS,
-        delta=DELTA,
-        sensitivity="global",
-        rounds=1,
-        seeds=400,
-    )
-    assert float(trace.floats_sent[-1]) == P * J
-    std = np.mean([theirs(m, EPS, DELTA, 1, 0.25, 1e-10)[1] for m in SIZES])
-    found = float(trace.noise_magnitude.mean())
-    assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.03)

@@ -4,8 +4,7 @@ import numpy as np
 from scipy import optimize
 
 from admmbench import simulate
-from tests.algorithms.literal_huang2019 import STRENGTH, Literal
-from tests.algorithms.records import J, P, in_unit_ball
+from tests.algorithms.literal_huang2019 import STRENGTH, J, Literal, P, in_unit_ball
 
 
 def test_centralized_is_the_optimum_of_all_records():
@@ -19,7 +18,7 @@ def test_centralized_is_the_optimum_of_all_records():
         evaluate_every=1,
         dtype="float64",
     )
-    run = Literal(dataset, 0, "l2")
+    run = Literal()
     best = optimize.minimize(
         lambda w: sum(run.f(i, w) for i in range(P)), np.zeros(J), tol=1e-12
     ).fun

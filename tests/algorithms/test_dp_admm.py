@@ -10,14 +10,26 @@ from admmbench.base.types import Subproblem
 from admmbench.privacy import Privacy
 from admmbench.problems import as_problem
 from admmbench.problems.rows import Objective
-from tests.algorithms.literal_huang2019 import LOG, RHO, STRENGTH, check_trajectory
-from tests.algorithms.records import J, P
+from tests.algorithms.literal_huang2019 import (
+    EPS,
+    LOG,
+    LOGISTIC,
+    RHO,
+    SEEDS,
+    STRENGTH,
+    J,
+    Literal,
+    P,
+    T,
+    check_rounds,
+    run_of,
+)
+from tests.algorithms.runs import rounds
 
 
 def dp_admm(smooth, c_w):
     def round(run, k):
         """Algorithm 3 with (38) or (39)."""
-        before = list(run.z)
         for i in range(P):
             m, c1 = run.m[i], run.c1[i]
             if smooth:
@@ -31,22 +43,36 @@ def dp_admm(smooth, c_w):
                 eta = c_w / math.sqrt(first + second)
             g = run.gradient(i, run.z[i])
             v = (-g + run.gamma[i] + RHO * run.w + run.z[i] / eta) / (RHO + 1 / eta)
-            run.z[i] = run.noisy(v, i, RHO + 1 / eta, k)
+            run.z[i] = run.noisy(v, i, c1 / (m * (RHO + 1 / eta)), k)
         run.finish()
-        # Theorem 3 averages w~^0 to w~^(t-1), theorem 4 w~^1 to w~^t; w^1 to w^t in both.
-        run.models.append(list(run.z) if smooth else before)
-        run.server.append(run.w)
-        mean, w = np.mean(run.models, axis=0), np.mean(run.server, axis=0)
-        run.measured["augmented_objective"] = sum(
-            run.f(i, mean[i]) + RHO * np.linalg.norm(mean[i] - w) for i in range(P)
-        )
 
     return round
 
 
-@pytest.mark.parametrize(("penalty", "c_w"), [("l1", 3), ("l2", 5)])
+KINDS = pytest.mark.parametrize(("penalty", "c_w"), [("l1", 3), ("l2", 5)])
+
+
+@KINDS
 def test_trajectory_is_the_literal_one(penalty, c_w):
-    check_trajectory("dp_admm", dp_admm(penalty == "l2", c_w), penalty, {"rho": RHO, "c_w": c_w})
+    check_rounds("dp_admm", {"rho": RHO, "c_w": c_w}, dp_admm(penalty == "l2", c_w), penalty)
+
+
+@KINDS
+def test_what_is_plotted_are_the_means_of_section_6(penalty, c_w):
+    """Theorem 3 averages w~^0 to w~^(t-1), theorem 4 w~^1 to w~^t; w^1 to w^t in both."""
+    problem, params = {**LOGISTIC, "penalty": penalty}, {"rho": RHO, "c_w": c_w}
+    run = rounds(run_of("dp_admm", params, T, problem=problem, epsilon=EPS))
+    models, server, literal = [np.zeros((P, len(SEEDS), J))], [], Literal(penalty=penalty)
+    next(run)
+    for t, (federation, state, _) in enumerate(run, start=1):
+        models.append(state.z[:, :, 0].copy())
+        server.append(state.w[:, 0].copy())
+        means = np.mean(models[1:] if penalty == "l2" else models[:-1], axis=0)
+        gaps = np.linalg.norm(means - np.mean(server, axis=0), axis=2)
+        found = federation.observers[0].measure(t, state, federation)["augmented_objective"]
+        for s in range(len(SEEDS)):
+            wanted = sum(literal.f(i, means[i, s]) + RHO * gaps[i, s] for i in range(P))
+            assert found[s] == pytest.approx(wanted, rel=1e-6)
 
 
 def test_the_paper_prints_these_step_sizes():

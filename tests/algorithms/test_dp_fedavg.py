@@ -8,36 +8,35 @@ import pytest
 
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import run_without_engine
-from admmbench.spec.run import RunSpec
-from tests.algorithms.literal_baselines import (
+from tests.algorithms.literal_huang2019 import (
     EPS,
-    STRENGTH,
+    SIZES,
+    J,
+    P,
     T,
     check_trajectory,
-    gradients,
-    perturbed,
+    in_unit_ball,
     released,
+    run_of,
 )
-from tests.algorithms.records import SIZES, J, P, in_unit_ball
 
 FEDAVG = {"learning_rate": 0.7, "local_updates": 3, "clip": 0.2}
 
 
-def fedavg(seed, eps):
+def fedavg(run):
     """Algorithm 1 of the paper with all agents; c1 = 1 and curvature 1/4 of records in the unit ball."""
-    gradient, w = gradients(), np.zeros(J)
     r, steps, clip = FEDAVG.values()
+    w = np.zeros(J)
     for t in range(1, T + 1):
         sent = []
         for i, m in enumerate(SIZES):
             z = w.copy()
             for _ in range(steps):
-                z = z - r * (gradient(i, z) + STRENGTH * z)
+                z = z - r * run.gradient(i, z)
             delta = (z - w) * min(1.0, clip / float(np.linalg.norm(z - w)))
-            bound = min(2 * clip, steps * r / m)
-            sent.append(perturbed(delta, bound, (seed, i, t, 0), eps))
-        w = w + sum(sent) / P
-        yield w, [w - sum(sent) / P + each for each in sent]
+            sent.append(run.noisy(delta, i, min(2 * clip, steps * r / m), t))
+        w, old = w + sum(sent) / P, w
+        yield w, [old + each for each in sent]
 
 
 @pytest.mark.parametrize("eps", [math.inf, EPS])
@@ -64,15 +63,8 @@ def test_the_bound_of_local_steps_is_attained():
 
 def stated(params, problem):
     """Sensitivities of the agents, for all records in the unit ball."""
-    spec = RunSpec(
-        dataset=in_unit_ball(),
-        algorithm="dp_fedavg",
-        params=params,
-        problem={"records": {"max_l2_norm": 1}, "per": "agent", **problem},
-        agents=P,
-        seeds=[0],
-        sensitivity="global",
-    )
+    problem = {"records": {"max_l2_norm": 1}, "per": "agent", **problem}
+    spec = run_of("dp_fedavg", params, 1, problem=problem, seeds=[0])
     blocks = run_without_engine(spec, in_unit_ball(), 0).federation.blocks
     return np.concatenate([spec.method.sensitivity(b.parts).l2[:, 0] for b in blocks])
 

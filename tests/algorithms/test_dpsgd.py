@@ -12,58 +12,39 @@ from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.streams import sample_key
 from admmbench.privacy.samplers import poisson_sample
-from admmbench.spec.run import RunSpec
-from tests.algorithms.literal_baselines import LOGISTIC, UNEQUAL, unequal
-from tests.algorithms.literal_huang2019 import DELTA, EPS, LOG, check_trajectory
-from tests.algorithms.records import J, P
+from tests.algorithms.literal_huang2019 import (
+    DELTA,
+    EPS,
+    LOG,
+    LOGISTIC,
+    UNEQUAL,
+    J,
+    P,
+    check_rounds,
+    run_of,
+    unequal,
+)
 
 
-def dpsgd(run, k):
-    """Noisy gradients of all agents at the common model, learning rate 0.1."""
-    total = np.zeros(J)
-    for i in range(P):
-        total += run.noisy(run.loss_gradient(i, run.w), i, 1, k) + run.penalty(run.w)
-    run.w = run.w - 0.1 * total / P
-    run.z = [run.w] * P
-
-
-def dpsgd_sampled(q):
+def dpsgd(q):
     def round(run, k):
         """Algorithm 1 of Abadi et al. (2016): a sum over a Poisson sample, over the expected size of the sample."""
         total = np.zeros(J)
         for i in range(P):
-            g = np.zeros(J)
-            for j in poisson_sample(sample_key(run.seed, i), k, run.m[i], q):
+            m, g = run.m[i], np.zeros(J)
+            for j in poisson_sample(sample_key(run.seed, i), k, m, q) if q < 1 else range(m):
                 a, b = run.A[i][j], run.b[i][j]
                 g = g - b * a / (1 + math.exp(b * (a @ run.w)))
-            total += run.noisy(g / (q * run.m[i]), i, q, k) + run.penalty(run.w)
+            total += run.noisy(g / (q * m), i, run.c1[i] / (q * m), k) + run.penalty(run.w)
         run.w = run.w - 0.1 * total / P
         run.z = [run.w] * P
 
     return round
 
 
-@pytest.mark.parametrize(
-    ("literal", "penalty", "params"),
-    [
-        (dpsgd, "l1", {}),
-        (dpsgd, "l2", {}),
-        (dpsgd_sampled(0.3), "l2", {"sampling": 0.3}),
-        (dpsgd_sampled(0.02), "l1", {"sampling": 0.02}),
-    ],
-)
-def test_trajectory_is_the_literal_one(literal, penalty, params):
-    check_trajectory("dpsgd", literal, penalty, params)
-
-
-def test_dpsgd_protects_an_agent_of_one_record():
-    """Another record moves its gradient by up to twice the bound, which is 1 in the unit ball."""
-    given = {"epsilon": 1.0, "delta": DELTA, "sensitivity": "global", "problem": "logistic"}
-    data, rounds = make_dataset(60, n_classes=2), {"rounds": 3, "evaluate_every": 1}
-    trace = simulate(data, "dpsgd", agents=60, seeds=[0, 1, 2], **given, **rounds)
-    std = 2 * math.sqrt(2 * math.log(1.25 / DELTA))
-    found = trace["noise_magnitude"].sel(round=slice(1, None)).mean()
-    assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.1)
+@pytest.mark.parametrize(("q", "penalty"), [(1.0, "l1"), (1.0, "l2"), (0.3, "l2"), (0.02, "l1")])
+def test_trajectory_is_the_literal_one(q, penalty):
+    check_rounds("dpsgd", {"sampling": q}, dpsgd(q), penalty)
 
 
 @pytest.mark.parametrize(
@@ -99,18 +80,8 @@ def test_a_sample_is_paid_for_as_one(trust, relation, theirs):
 
 def slopes(data, w, seeds=1, **changes):
     """What the server steps along after a round from a model, shape (S, J), and what each ledger was told."""
-    spec = RunSpec(
-        dataset=data,
-        algorithm="dpsgd",
-        params={"learning_rate": 1.0},
-        agents=UNEQUAL,
-        seeds=seeds,
-        rounds=1,
-        dtype="float64",
-        sensitivity="global",
-        delta=DELTA,
-        **changes,
-    )
+    given = {"agents": UNEQUAL, "seeds": seeds, **changes}
+    spec = run_of("dpsgd", {"learning_rate": 1.0}, 1, data, **given)
     begun = run_without_engine(spec, data, 0)
     begun.state.w[:] = w
     spec.method.round(1, begun.state, begun.federation)

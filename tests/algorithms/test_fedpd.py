@@ -4,31 +4,21 @@ import numpy as np
 import pytest
 
 from admmbench.engine.streams import stream
-from tests.algorithms.literal_baselines import (
-    LOGISTIC,
-    SEEDS,
-    STRENGTH,
-    UNEQUAL,
-    T,
-    gradients,
-    played,
-    unequal,
-)
-from tests.algorithms.records import J, P
+from tests.algorithms.literal_huang2019 import SEEDS, J, Literal, P, T, played
 
 FEDPD = {"eta": 3.0, "learning_rate": 0.4, "local_updates": 3}
 
 
 def fedpd(seed, skip):
     """Algorithms 2 and 3, option GD; what the agents know after each communication."""
-    gradient, coin = gradients(), stream(seed, 0, "choices")
+    run, coin = Literal(), stream(seed, 0, "choices")
     eta, eta1, Q = FEDPD.values()
     x, x0, dual = (np.zeros((P, J)) for _ in range(3))
     for _ in range(T):
         for _ in range(coin.geometric(1 - skip)):
             for i in range(P):
                 for _ in range(Q):
-                    slope = gradient(i, x[i]) + STRENGTH * x[i]
+                    slope = run.gradient(i, x[i])
                     x[i] = x[i] - eta1 * (slope + dual[i] + (x[i] - x0[i]) / eta)
                 dual[i] = dual[i] + (x[i] - x0[i]) / eta
                 x0[i] = x[i] + eta * dual[i]
@@ -51,17 +41,5 @@ def test_with_enough_steps_dual_variables_are_gradients():
     params = {"eta": 4.0, "learning_rate": 2.0, "local_updates": 100}
     state = played("fedpd", params, 2)[-1]
     for i in range(P):
-        x = state["z"][i, 0, 0]
-        slope = gradients()(i, x) + STRENGTH * x
+        slope = Literal().gradient(i, state["z"][i, 0, 0])
         np.testing.assert_allclose(state["dual"][i, 0, 0], -slope, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize(("skip", "error"), [(0.0, 1e-5), (0.4, 0.02)])
-def test_it_finds_the_optimum_of_unequal_agents(skip, error):
-    """Where agents skip messages, the model does not settle."""
-    problem = {**LOGISTIC, "strength": 0.05, "average": "records"}
-    given = {"data": unequal(), "agents": UNEQUAL}
-    wanted = played("centralized", {}, 1, problem=problem, **given)
-    params = {"eta": 4.0, "learning_rate": 1.0, "local_updates": 4, "skip": skip}
-    found = played("fedpd", params, 150, problem=problem, **given)
-    np.testing.assert_allclose(found[-1]["w"], wanted[-1]["w"], atol=error)

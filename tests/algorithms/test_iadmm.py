@@ -1,4 +1,4 @@
-"""IADMM-Prox and IADMM-Trust: a transcription, and their limit."""
+"""IADMM-Prox and IADMM-Trust: transcriptions."""
 
 import pytest
 
@@ -11,17 +11,11 @@ from tests.algorithms.literal_ryu2022 import (
 
 
 @pytest.mark.parametrize("variant", ["paper", "reference"])
-def test_trajectory_is_the_literal_one(variant):
+@pytest.mark.parametrize("subproblem", ["proximal", "trust_region"])
+def test_trajectory_is_the_literal_one(subproblem, variant):
     def literal(run, rounds):
-        return objective_perturbation(run, proximal(1), rounds, private=False)
-
-    check_trajectory("iadmm", literal, {}, variant)
-
-
-@pytest.mark.parametrize("variant", ["paper", "reference"])
-def test_trajectory_in_a_trust_region_is_the_literal_one(variant):
-    def literal(run, rounds):
-        step = trust_region(lambda t: 0.3 if run.reference else 0.3 / t**2)
+        radius = trust_region(lambda t: 0.3 if run.reference else 0.3 / t**2)
+        step = proximal(0.3) if subproblem == "proximal" else radius
         return objective_perturbation(run, step, rounds, private=False)
 
-    check_trajectory("iadmm", literal, {"subproblem": "trust_region", "a": 0.3}, variant)
+    check_trajectory("iadmm", literal, {"subproblem": subproblem, "a": 0.3}, variant)

@@ -15,7 +15,6 @@ def test_trajectory_is_the_literal_one(params, a, k0):
 
     def literal(run, rounds):
         X, PI = [np.zeros((K, J)) for _ in range(P)], [np.zeros((K, J)) for _ in range(P)]
-        trajectory = []
         for iteration in range(k0 * rounds):
             t, e = iteration // k0 + 1, iteration % k0
             sigma = rho(t, EPS)
@@ -31,7 +30,6 @@ def test_trajectory_is_the_literal_one(params, a, k0):
                 X[i] = X[i] + rhs / (1 / a + sigma)
                 PI[i] = PI[i] + (X[i] - y) * sigma
             if e == k0 - 1:
-                trajectory.append((y, list(X)))
-        return trajectory
+                yield y, X
 
     check_trajectory("iceadmm", literal, params, "paper")

@@ -11,7 +11,6 @@ from tests.noise import noisy
 
 def output_perturbation(run, rounds, a):
     """Algorithm 3 of huang2019, and what the authors of ryu2022 made of it."""
-    trajectory = []
     size = J * K
     c_w = math.sqrt(4 * J * K)
     calibration = math.sqrt(2 * math.log(1.25 / DELTA)) / run.eps
@@ -36,8 +35,7 @@ def output_perturbation(run, rounds, a):
         run.w = run.server(r)
         for p in range(P):
             run.dual[p] = run.dual[p] + r * (run.w - run.z[p])
-        trajectory.append((run.w.copy(), [z.copy() for z in run.z]))
-    return trajectory
+        yield run.w, run.z
 
 
 @pytest.mark.parametrize("variant", ["paper", "reference"])

@@ -1,44 +1,36 @@
-"""Federated private ADMM: a transcription, its limit, and the noise that it needs."""
+"""Federated private ADMM: a transcription, and its limit."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import optimize
 
-from admmbench import simulate
-from tests.algorithms.literal_baselines import (
+from tests.algorithms.literal_huang2019 import (
     EPS,
-    LOGISTIC,
+    SIZES,
     STRENGTH,
+    J,
+    P,
     T,
     check_trajectory,
-    gradients,
-    perturbed,
     played,
 )
-from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 
 ADMM = {"rho": 0.2, "relaxation": 0.8, "tolerance": 1e-11}
 
 
-def private_admm(seed, eps):
+def private_admm(run):
     """Lines 61 to 71 of dpadmm.py, with exact subproblems by scipy, gamma = 1 / rho and no clipping."""
-    gradient, u = gradients(), [np.zeros(J) for _ in range(P)]
-    gamma, part = 1 / ADMM["rho"], ADMM["relaxation"]
+    u, rho, part = np.zeros((P, J)), ADMM["rho"], ADMM["relaxation"]
     for t in range(1, T + 1):
-        w = np.mean(u, axis=0)
+        w = run.w = u.mean(axis=0)
         for i, m in enumerate(SIZES):
-
-            def slope(v, i=i, center=2 * w - u[i]):
-                return gradient(i, v) + STRENGTH * v + (v - center) / gamma
-
-            x = optimize.root(slope, w, tol=1e-13).x
-            bound = 2 * part * (1 / m + 2 * ADMM["tolerance"]) / (STRENGTH + 1 / gamma)
+            # ||v - (2 w - u_i)||^2 is that of v - w and a linear term.
+            x = run.solve(i, rho * (w - u[i]), rho=rho)
+            bound = 2 * part * (1 / m + 2 * ADMM["tolerance"]) / (STRENGTH + rho)
             # The suite rounds the local model to the grid, which stands for u.
-            z = perturbed(w + 2 * part * (x - w), bound, (seed, i, t, 0), eps)
-            u[i] = u[i] + z - w
-        yield np.mean(u, axis=0), None
+            u[i] += run.noisy(w + 2 * part * (x - w), i, bound, t) - w
+        yield u.mean(axis=0), None
 
 
 @pytest.mark.parametrize("eps", [math.inf, EPS])
@@ -54,16 +46,3 @@ def test_private_admm_without_relaxation_is_pvp():
     for state, wanted in zip(one, other, strict=True):
         # The grids differ in nothing, and the sums by rounding.
         np.testing.assert_allclose(state["w"], wanted["w"], rtol=1e-8)
-
-
-def test_the_noise_of_private_admm_covers_what_its_solver_leaves():
-    """2 tolerance beside c1 / m, relaxed as well."""
-    given = {"agents": 2, "epsilon": EPS, "sensitivity": "global", "rounds": 1, "problem": LOGISTIC}
-    loose, exact = (
-        simulate(
-            in_unit_ball(), "private_admm", {**ADMM, "tolerance": each}, dtype="float64", **given
-        )
-        for each in (0.02, 1e-10)
-    )
-    ratio = float((loose.noise_magnitude / exact.noise_magnitude).mean())
-    assert ratio == pytest.approx(1 + 2 * 0.02 * N / 2, rel=0.02)

@@ -5,10 +5,9 @@ import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.base.consensus import Consensus
-from admmbench.engine.rounds import assemble, do_round, start
-from admmbench.engine.threads import workers
 from admmbench.privacy import epsilon_total
 from admmbench.spec.run import RunSpec
+from tests.algorithms.runs import rounds
 from tests.audit.runs import TWO
 
 METHODS = [name for name in list_algorithms() if issubclass(resolve(name), Consensus)]
@@ -18,8 +17,8 @@ STRONG = {"loss": "logistic", "penalty": "l2", "strength": 0.1}
 T = 4
 
 
-def rounds(name, params, average=None, problem=STRONG):
-    """Method, federation and state after each round."""
+def run(name, params, average=None, problem=STRONG):
+    """Federation, state and messages after each round."""
     spec = RunSpec(
         dataset=TWO,
         algorithm=name,
@@ -33,12 +32,7 @@ def rounds(name, params, average=None, problem=STRONG):
         seeds=(0, 1),
         dtype="float64",
     )
-    with workers(1) as pool:
-        federation = assemble(spec, TWO, pool)
-        state = start(spec.method, federation)
-        yield spec.method, federation, state, None
-        for t in range(1, T + 1):
-            yield spec.method, federation, state, do_round(spec.method, t, state, federation)
+    return rounds(spec)
 
 
 def test_there_are_methods():
@@ -52,7 +46,7 @@ def test_means_are_those_of_the_models(name, params):
         before: np.ndarray = np.zeros(0)
         w: list[np.ndarray] = []
         z: list[np.ndarray] = []
-        for t, (_, federation, state, sent) in enumerate(rounds(name, params, average)):
+        for t, (federation, state, sent) in enumerate(run(name, params, average)):
             if sent is not None:
                 w.append(state.w.copy())
                 z.append((before if average == "before" else state.z).copy())
@@ -78,40 +72,35 @@ def objective(federation, z):
     return total
 
 
-@pytest.mark.parametrize(("name", "params"), CASES, ids=str)
-def test_means_change_no_model_no_message_and_no_total(name, params):
-    for average in resolve(name).averages.keys() & {"before", "after"}:
-        pairs = zip(rounds(name, params), rounds(name, params, average=average), strict=True)
-        for (_, one, plain, sent), (_, other, asked, sent_too) in pairs:
-            for part in ("w", "z", "dual", "average", "iterates"):
-                np.testing.assert_array_equal(getattr(plain, part), getattr(asked, part))
-            if sent is not None:
-                for ours, theirs in zip(
-                    sent.up + sent.down, sent_too.up + sent_too.down, strict=True
-                ):
-                    np.testing.assert_array_equal(ours, theirs)
-            assert epsilon_total(one.ledgers, 1e-3) == epsilon_total(other.ledgers, 1e-3)
-            assert len(one.observers) == (name == "dp_admm")
-            assert set(other.observers[-1].variables) == {"averaged_objective", "averaged_gap"}
-
-
 THEOREMS = [
-    ("objp", "theorem3", {}, "records"),
-    ("objp", "theorem4", {"proximity": "strong", "local_updates": 2}, "records"),
-    ("dp_admm", "theorem4", {}, "agents"),
+    ("objp", {}, "theorem3", "records"),
+    ("objp", {"proximity": "strong", "local_updates": 2}, "theorem4", "records"),
+    ("dp_admm", {}, "theorem4", "agents"),
+]
+MEASURED = [
+    *((*case, average, None) for case in CASES for average in ("before", "after")),
+    *THEOREMS,
 ]
 
 
-@pytest.mark.parametrize(("name", "theorem", "params", "divided"), THEOREMS)
-def test_a_theorem_changes_nothing_either(name, theorem, params, divided):
-    problem = STRONG | {"average": divided, "feasible": {"ball": 0.5}}
-    pairs = (rounds(name, params, each, problem) for each in (None, theorem))
-    for (_, one, plain, _), (_, other, asked, _) in zip(*pairs, strict=True):
+@pytest.mark.parametrize(("name", "params", "average", "divided"), MEASURED, ids=str)
+def test_what_is_measured_changes_no_model_no_message_and_no_total(name, params, average, divided):
+    """Means, and both sides of theorems."""
+    if average not in resolve(name).averages:
+        return
+    more = {"average": divided, "feasible": {"ball": 0.5}} if divided else {}
+    pairs = (run(name, params, each, STRONG | more) for each in (None, average))
+    for (one, plain, sent), (other, asked, sent_too) in zip(*pairs, strict=True):
         for part in ("w", "z", "dual", "average", "iterates"):
             np.testing.assert_array_equal(getattr(plain, part), getattr(asked, part))
+        if sent is not None:
+            messages = sent.up + sent.down, sent_too.up + sent_too.down
+            for ours, theirs in zip(*messages, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
         assert epsilon_total(one.ledgers, 1e-3) == epsilon_total(other.ledgers, 1e-3)
+        assert len(other.observers) == len(one.observers) + 1
 
 
 def test_means_that_a_method_does_not_have_are_refused():
     with pytest.raises(ValueError, match="average of ICEADMM: 'before' is none of after"):
-        next(rounds("iceadmm", {}, average="before"))
+        next(run("iceadmm", {}, average="before"))

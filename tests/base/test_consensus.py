@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from admmbench import simulate
 from admmbench.base.observers import Observer
 from admmbench.contracts.made_up_data import make_dataset
-from tests.algorithms.literal_baselines import EPS, LOGISTIC, released
-from tests.algorithms.records import J, P, in_unit_ball
+from tests.algorithms.literal_huang2019 import EPS, LOGISTIC, J, P, in_unit_ball, released
 
 
 def test_messages_are_counted():
@@ -64,11 +63,17 @@ METHODS = st.one_of(
             "tolerance": st.sampled_from([1e-10, 0.05]),
         }
     ).map(lambda params: ("nbafl", params)),
+    st.fixed_dictionaries(
+        {"rho": st.floats(0.01, 10), "tolerance": st.sampled_from([1e-10, 0.05])}
+    ).map(lambda params: ("pvp", params)),
+    st.fixed_dictionaries({"rho": st.floats(0.01, 10), "a": st.floats(0.1, 100)}).map(
+        lambda params: ("dp_admm", params)
+    ),
     st.just(("dp_scaffold", {"learning_rate": 1.0, "local_updates": 1})),
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     method=METHODS,
     seed=st.integers(0, 2**32),
@@ -81,7 +86,7 @@ def test_a_record_moves_what_is_released_no_further_than_stated(
     method, seed, extreme, loss, records, scale
 ):
     name, params = method
-    if name in ("private_admm", "nbafl") and loss == "sigmoid":
+    if name in ("private_admm", "nbafl", "pvp") and loss == "sigmoid":
         return
     rng = np.random.default_rng(seed)
     data = pair(rng, extreme, 3 if loss == "softmax" else 2)

@@ -13,7 +13,7 @@ from admmbench.contracts.made_up_data import make_regression
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.problems.rows import RowParts
 from admmbench.spec.run import RunSpec
-from tests.algorithms.records import in_unit_ball
+from tests.algorithms.literal_huang2019 import in_unit_ball
 
 
 @pytest.mark.parametrize("penalty", ["l1", "l2"])

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.datasets import load_dataset
-from admmbench.engine.rounds import assemble
-from admmbench.engine.threads import workers
 from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import QP, instance
+from tests.algorithms.runs import rounds
 
 N, S, Q, EPS, SEED = 3, 0.01, 0.9, 1e-3, 5
 # Rounding errors of squares.
@@ -55,6 +53,15 @@ class Program:
         )
         return w, mu + self.beta * self.constraints(w)
 
+    def subproblem(self, at):
+        """Solution, gradients there and at the start, S_0 of (51), and (24), of the subproblem of a state."""
+        star, _ = self.resolvent(at.w, at.mu)
+        slopes = [self.gradients(w, at.w, at.mu)[:N] for w in (star, at.w)]
+        gap, change = np.sum((star - at.w) ** 2), np.sum((slopes[0] - slopes[1]) ** 2)
+        first = N * self.rho / 2 * gap + change / (2 * self.rho)
+        radius = (N + 1) / (self.sigma**2 * (1 - Q**2)) + 2 * first / self.sigma
+        return star, slopes[0], first, radius
+
     def apart(self, w, mu, other):
         return math.sqrt(np.sum((w - other[0]) ** 2) + np.sum((mu - other[1]) ** 2))
 
@@ -69,24 +76,17 @@ def states(method, **params):
     spec = RunSpec(
         dataset=QP, algorithm=method, params=params, agents=N, seeds=[SEED], rounds=20_000
     )
-    with workers(1) as pool:
-        federation = assemble(spec, load_dataset(spec.dataset), pool)
-        state = spec.method.init(federation)
-
-        def copied():
-            found = {"w": state.model[0].copy(), "outer": int(state.outer[0])}
-            found["mu"] = np.concatenate([state.mu[:, 0], state.mu_server[:, 0]])
-            for name in ("u", "dual"):
-                if hasattr(state, name):
-                    found[name] = getattr(state, name)[:, 0].copy()
-            return SimpleNamespace(**found)
-
-        found = [copied()]
-        while not state.ended.all():
-            assert len(found) <= spec.rounds, "no end"
-            spec.method.round(len(found), state, federation)
-            found.append(copied())
-    return found
+    found = []
+    for _, state, _ in rounds(spec):
+        now = SimpleNamespace(w=state.model[0].copy(), outer=int(state.outer[0]))
+        now.mu = np.concatenate([state.mu[:, 0], state.mu_server[:, 0]])
+        for name in ("u", "dual"):
+            if hasattr(state, name):
+                setattr(now, name, getattr(state, name)[:, 0].copy())
+        found.append(now)
+        if state.ended.all():
+            return found
+    raise AssertionError("no end")
 
 
 @pytest.mark.parametrize("params", CASES)
@@ -145,20 +145,17 @@ def test_inner_iterations_are_as_the_proofs_say(params):
     for before, after in iterations("prox_al", params):
         if begin is None:
             begin, count = before, 0
-            star, _ = program.resolvent(begin.w, begin.mu)
-            slopes = [program.gradients(at, begin.w, begin.mu)[:N] for at in (star, begin.w)]
-            gap, change = np.sum((star - begin.w) ** 2), np.sum((slopes[0] - slopes[1]) ** 2)
-            radius = (N + 1) / (sigma**2 * (1 - Q**2)) + (N * rho * gap + change / rho) / sigma
+            star, slopes, first, radius = program.subproblem(begin)
             r = sigma * rho / (rho**2 + 2 * program.L**2)
 
         def total(at, star=star, slopes=slopes):
             """(44), with lambda_i* = -grad F_i(w~*)."""
-            dual = np.sum((at.dual + slopes[0]) ** 2)
+            dual = np.sum((at.dual + slopes) ** 2)
             return rho / 2 * np.sum((star - at.u) ** 2) + dual / (2 * rho)
 
         if not count:
-            assert total(before) == pytest.approx(N * rho / 2 * gap + change / (2 * rho))
-            bound = inner_bound(program, S / (begin.outer + 1) ** 2, total(before))
+            assert total(before) == pytest.approx(first)
+            bound = inner_bound(program, S / (begin.outer + 1) ** 2, first)
         count += 1
         assert np.sum((after.w - star) ** 2) <= radius
         closest.append(radius / np.sum((after.w - star) ** 2))
@@ -194,12 +191,8 @@ def test_what_a_run_measures_is_what_the_program_says():
             if not far:
                 far = float(np.linalg.norm(before.w - program.w))
                 r0 = program.apart(before.w, before.mu, (program.w, program.mu))
-            star, _ = program.resolvent(begin.w, begin.mu)
-            slopes = [program.gradients(at, begin.w, begin.mu)[:N] for at in (star, begin.w)]
-            gap, change = np.sum((star - begin.w) ** 2), np.sum((slopes[0] - slopes[1]) ** 2)
-            rho, sigma = program.rho, program.sigma
-            radius = (N + 1) / (sigma**2 * (1 - Q**2)) + (N * rho * gap + change / rho) / sigma
-            first, bounds = N * rho / 2 * gap + change / (2 * rho), []
+            star, _, first, radius = program.subproblem(begin)
+            bounds = []
             for L in (exact, program_L):
                 program.L = L
                 bounds.append(inner_bound(program, S / (begin.outer + 1) ** 2, first))
@@ -234,6 +227,7 @@ def test_what_a_run_measures_is_what_the_program_says():
     assert float(last.lemma32_right) == pytest.approx(r0 + 2 * S * program.beta)
     K = 2 * (S + math.sqrt(2) * (r0 + 4 * S * program.beta) / program.beta) ** 2 / EPS**2
     assert float(last.theorem32_right) == pytest.approx(K)
+    rho = program.rho
     most = N * (rho**2 + program_L**2) / (2 * rho) * (r0 + 2 * S * program.beta) ** 2
     program.L = program_L
     total = (K + 1) * inner_bound(program, S / (K + 1) ** 2, most)

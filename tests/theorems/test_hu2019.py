@@ -1,15 +1,14 @@
 """Lemmas 3 and 4 of hu2019, with the sign that makes theorem 1 fail, and what repairs them."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.datasets import load_dataset
-from admmbench.engine.rounds import assemble, do_round, start
-from admmbench.engine.threads import workers
 from admmbench.spec.run import RunSpec
+from tests.algorithms.runs import rounds
 
 
 def lemma3(old, new, z):
@@ -103,35 +102,28 @@ def sharing(rho=3.0, **changes):
 
 
 def test_both_sides_of_lemma_4_are_those_of_the_variables():
-    given, rho = sharing(), 3.0
-    spec = RunSpec(**given, seeds=(0,))
-    with workers(1) as pool:
-        federation = assemble(spec, load_dataset("diabetes"), pool)
-        state = start(spec.method, federation)
+    rho = 3.0
+    before: tuple[Any, ...] = ()
+    for t, (federation, state, _) in enumerate(rounds(RunSpec(**sharing(), seeds=(0,)))):
         problem = federation.problem
         D = [np.asarray(block.parts.D) for block in federation.blocks]
         weight, y = 4.0 * problem.n_samples, problem.y
-
-        def now():
-            x, z, dual = [each[0].copy() for each in state.x], state.z[0].copy(), state.dual[0]
-            gap = sum(A @ each for A, each in zip(D, x, strict=True)) - z
-            value = np.sum((z - y) ** 2) / 2 + weight / 2 * sum(each @ each for each in x)
-            return x, z, value + dual @ gap + rho / 2 * gap @ gap
-
-        x, z, before = now()
-        for t in range(1, 7):
-            do_round(spec.method, t, state, federation)
-            new_x, new_z, after = now()
-            printed = repaired = (rho / 2 - 1 / rho) * np.sum((new_z - z) ** 2)
-            for A, old, new in zip(D, x, new_x, strict=True):
-                eigenvalues, step = np.linalg.eigvalsh(A.T @ A), np.sum((new - old) ** 2)
+        x, z, dual = [each[0].copy() for each in state.x], state.z[0].copy(), state.dual[0]
+        gap = sum(A @ each for A, each in zip(D, x, strict=True)) - z
+        now = np.sum((z - y) ** 2) / 2 + weight / 2 * sum(each @ each for each in x)
+        now += dual @ gap + rho / 2 * gap @ gap
+        if before:
+            old_x, old_z, old = before
+            printed = repaired = (rho / 2 - 1 / rho) * np.sum((z - old_z) ** 2)
+            for A, was, new in zip(D, old_x, x, strict=True):
+                eigenvalues, step = np.linalg.eigvalsh(A.T @ A), np.sum((new - was) ** 2)
                 modulus, top = weight + rho * eigenvalues[0], eigenvalues[-1]
                 printed += (modulus / 2 - top) * step
                 repaired += (modulus - 2 * rho * top) / 2 * step
             found = federation.observers[0].measure(t, state, federation)
             sides = [float(found[f"lemma4_{name}"][0]) for name in ("left", "repaired", "right")]
-            assert sides == pytest.approx([printed, repaired, before - after], rel=1e-6, abs=1e-6)
-            x, z, before = new_x, new_z, after
+            assert sides == pytest.approx([printed, repaired, old - now], rel=1e-6, abs=1e-6)
+        before = x, z, now
 
 
 def test_what_assumption_1_asks_for():

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from tests.algorithms.literal_huang2019 import DELTA, EPS, LOG, RHO, STRENGTH, Literal
-from tests.algorithms.records import SIZES, J, P, in_unit_ball
+from tests.algorithms.literal_huang2019 import (
+    DELTA,
+    EPS,
+    LOG,
+    RHO,
+    SIZES,
+    STRENGTH,
+    J,
+    Literal,
+    P,
+    in_unit_ball,
+)
 
 T, C_W, SEED = 12, 4.0, 4
 THEOREMS = {"theorem3": "l1", "theorem4": "l2"}
@@ -53,7 +63,7 @@ def inverse_eta(literal, i, k, smooth):
 def rounds(theorem, eps, W):
     """Each round of algorithm 3: its own inequality at the multipliers 0, and what is summed up."""
     smooth = theorem == "theorem4"
-    literal = Literal(in_unit_ball(), SEED, THEOREMS[theorem], eps)
+    literal = Literal(SEED, THEOREMS[theorem], eps)
     star = optimum(literal, W)
     z_sum, w_sum, total = [np.zeros(J) for _ in range(P)], np.zeros(J), 0.0
     for k in range(1, T + 1):
@@ -64,7 +74,7 @@ def rounds(theorem, eps, W):
             s = inverse_eta(literal, i, k, smooth)
             g = literal.gradient(i, literal.z[i])
             v = (-g + literal.gamma[i] + RHO * literal.w + literal.z[i] * s) / (RHO + s)
-            noisy = literal.noisy(v, i, RHO + s, k) if math.isfinite(eps) else v
+            noisy = literal.noisy(v, i, literal.c1[i] / literal.m[i] / (RHO + s), k)
             updates.append((s, g, noisy - v))
             literal.z[i] = within(W, noisy)
         literal.finish()
@@ -120,7 +130,7 @@ def test_right_sides_are_those_printed(theorem, average):
     """(30) and (31); (35) and (36): of a part of f_i where records count alike. Runs as drawn are below the proofs."""
     stated = problem(THEOREMS[theorem], feasible=BALL) | {"average": average}
     trace = run(theorem, problem=stated)
-    literal = Literal(in_unit_ball(), SEED, THEOREMS[theorem])
+    literal = Literal(SEED, THEOREMS[theorem])
     for t in (1, T):
         right = 0.0
         for m, c1 in zip(SIZES, literal.c1, strict=True):
