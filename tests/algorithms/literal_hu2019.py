@@ -181,36 +181,6 @@ class Literal:
         return total + np.square(gradient).sum()
 
 
-class Proper(Literal):
-    """Two-block consensus ADMM: minimise sum_m g_m(x_m) + l(sum_m z_m) with D_m x_m = z_m, with penalty M rho.
-
-    Every party has its own copy z_m and its own dual variable y_m; the copies are found together, for each sample.
-    """
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.copies = np.zeros((self.M, self.N))
-        self.duals = np.zeros((self.M, self.N))
-
-    def round(self, noise=None):
-        penalty = self.M * self.rho
-        for m in self.parties():
-            self.x[m] = self.quadratic(m, self.duals[m], penalty, -self.copies[m])
-        self.send(noise)
-        for i in range(self.N):
-            target = np.array([sent[i] for sent in self.sent])
-
-            def gradient(z, i=i, target=target):
-                whole = slope(self.kind, z.sum(), self.b[i])
-                return whole - self.duals[:, i] + penalty * (z - target)
-
-            found = optimize.root(gradient, self.copies[:, i], options={"xtol": 1e-14})
-            assert np.abs(gradient(found.x)).max() < 1e-10
-            self.copies[:, i] = found.x
-        self.duals += penalty * (np.array(self.sent) - self.copies)
-        self.z, self.y = self.copies.sum(axis=0), self.duals.mean(axis=0)
-
-
 class Noise:
     """The draws of one seed: sigma times the basis of each party, in the order of the rounds."""
 
@@ -304,9 +274,8 @@ def check_trajectory(name, params, kind, literal_round, private=False):
         bases = [block.parts.basis for block in federation.blocks]
     assert [basis.shape[1] for basis in bases] == [3, 3, N]
 
-    family = Proper if literal_round is Proper.round else Literal
     for k, seed in enumerate(SEEDS):
-        run = family(dataset, BLOCKS, kind)
+        run = Literal(dataset, BLOCKS, kind)
         noise = Noise(seed, bases, constants, params.get("noise")) if private else None
         for t in range(1, T + 1):
             if private:

@@ -8,12 +8,10 @@ from tests.algorithms.literal_hu2019 import (
     RHO,
     STRENGTH,
     Literal,
-    Proper,
     awkward,
     check_trajectory,
     final,
     learnable,
-    mean_objective,
     scikit_learn,
     slope,
     trace_of,
@@ -27,52 +25,13 @@ from tests.algorithms.literal_hu2019 import (
         ("parallel", "logistic", Literal.round),
         ("parallel", "sigmoid", Literal.round),
         ("averaged", "logistic", Literal.averaged_round),
-        ("averaged", "logistic", Proper.round),
-        ("averaged", "sigmoid", Proper.round),
+        ("averaged", "sigmoid", Literal.averaged_round),
         ("sequential", "logistic", Literal.sequential_round),
         ("sequential", "sigmoid", Literal.sequential_round),
     ],
 )
 def test_trajectory_is_the_literal_one(coupling, kind, literal_round):
     check_trajectory("admm_sharing", {"rho": RHO, "coupling": coupling}, kind, literal_round)
-
-
-def test_copies_of_proper_admm_share_one_dual_variable():
-    """What makes one y for all parties enough."""
-    run = Proper(awkward(), BLOCKS)
-    for _ in range(3):
-        run.round()
-        np.testing.assert_allclose(run.duals, np.tile(run.y, (3, 1)), atol=1e-8)
-        gap = run.gap / 3
-        for m in range(3):
-            np.testing.assert_allclose(run.copies[m], run.sent[m] - gap, atol=1e-8)
-
-
-def test_one_party_alone_has_one_coupling():
-    dataset = learnable()
-    parallel, *others = (
-        trace_of(dataset, "admm_sharing", {"coupling": each}, [6], rounds=9)
-        for each in ("parallel", "averaged", "sequential")
-    )
-    for other in others:
-        np.testing.assert_array_equal(parallel.train_loss, other.train_loss)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["independent", "overlapping"])
-@pytest.mark.parametrize("coupling", ["parallel", "averaged", "sequential"])
-def test_sharing_reaches_the_optimum_of_scikit_learn(coupling, kind):
-    dataset = learnable(kind=kind)
-    shared = {"blocks": [3, 3], "rounds": 3000, "params": {"rho": 0.25, "coupling": coupling}}
-    state, federation = final(dataset, "admm_sharing", **shared)
-    best, w = scikit_learn(dataset, 1e-3)
-    X, b = dataset.X_train.astype(np.float64), federation.problem.y
-    assert mean_objective(X, b, state.w[0, -1], 1e-3) == pytest.approx(best, abs=1e-6)
-    # (9), (11) and (12).
-    gap = sum(state.predictions[:, 0]) - state.z[0]
-    np.testing.assert_allclose(gap, 0, atol=1e-4)
-    np.testing.assert_allclose(state.dual[0], -b / (1 + np.exp(b * (X @ w))), atol=1e-3)
-    np.testing.assert_allclose(2 * 80 * 1e-3 * state.w[0, -1] + X.T @ state.dual[0], 0, atol=1e-2)
 
 
 def test_sharing_reaches_the_optimum_with_dependent_or_more_columns_than_samples():

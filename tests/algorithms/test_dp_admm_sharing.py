@@ -17,7 +17,6 @@ from tests.algorithms.literal_hu2019 import (
     RHO,
     STRENGTH,
     Literal,
-    Proper,
     awkward,
     bound,
     check_trajectory,
@@ -37,7 +36,7 @@ from tests.noise import on_grid
         ({"b1": B1}, "sigmoid", Literal.round, True),
         ({"b1": B1, "noise": 0.6}, "logistic", Literal.round, True),
         ({"b1": B1, "coupling": "averaged"}, "logistic", Literal.averaged_round, True),
-        ({"coupling": "averaged"}, "logistic", Proper.round, False),
+        ({"coupling": "averaged"}, "logistic", Literal.averaged_round, False),
     ],
 )
 def test_trajectory_is_the_literal_one(params, kind, literal_round, private):
