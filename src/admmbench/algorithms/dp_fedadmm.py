@@ -58,6 +58,7 @@ class DPFedADMM(OverRows):
     release = Release("gaussian", "solution", scaled_for="replace")
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="", private_state=("dual", "sent"))
     resources = Resources(state_copies=3)
+    state = AugmentedModels
     examples = ({"local_updates": 1}, {"clip": 0.01})
     tune = {
         "rounds": 20,
@@ -85,11 +86,6 @@ class DPFedADMM(OverRows):
         """
         most = self.clip if parts.whole.unit == "agent" else 2 * self.clip
         return Sensitivity(l2=np.full_like(parts.gradient_bound, most))
-
-    def init(self, federation: RowFederation) -> AugmentedModels:
-        """All variables start at zero."""
-        start = OverRows.init(self, federation)
-        return AugmentedModels(start.w, start.z, np.zeros_like(start.z), np.zeros_like(start.z))
 
     def round(self, t: int, state: AugmentedModels, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Do local steps and the dual step, and add the mean of noisy messages to the global model."""

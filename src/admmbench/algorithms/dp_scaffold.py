@@ -46,6 +46,7 @@ class DPScaffold(OverRows):
 
     release = Release("gaussian", "gradient", scaled_for="replace")
     privacy_facts = PrivacyFacts(record_alone="")
+    state = Controlled
     examples = ({"local_updates": 1},)
     needs = ("bounded derivative",)  # c1 bounds gradients
     tune = {
@@ -61,11 +62,6 @@ class DPScaffold(OverRows):
     def updates(self) -> int:
         """Each local step takes a noisy gradient."""
         return self.local_updates
-
-    def init(self, federation: RowFederation) -> Controlled:
-        """All variables start at zero."""
-        start = OverRows.init(self, federation)
-        return Controlled(start.w, start.z, np.zeros_like(start.z))
 
     def round(self, t: int, state: Controlled, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Do local steps, set new control variates, and take means of both."""

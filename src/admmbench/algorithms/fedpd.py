@@ -50,6 +50,7 @@ class FedPD(OverRows):
 
     family = Family(role="reference")
     resources = Resources(state_copies=3)
+    state = PrimalDual
     examples = ({"skip": 0.5},)
     tune = {
         "rounds": 20,
@@ -77,11 +78,6 @@ class FedPD(OverRows):
     def gradients(self) -> float:
         """Count those of a round, which lasts ``1 / (1 - skip)`` updates of dual variables in the mean."""
         return self.local_updates / (1 - self.skip)
-
-    def init(self, federation: RowFederation) -> PrimalDual:
-        """All variables start at zero."""
-        start = super().init(federation)
-        return PrimalDual(start.w, start.z, np.zeros_like(start.z), np.zeros_like(start.z))
 
     def round(self, t: int, state: PrimalDual, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Update models and dual variables until agents communicate, and take the mean of what they send."""

@@ -81,10 +81,6 @@ class FrankWolfe(Algorithm[Vertices, ColumnFederation]):
         penalty = problem.penalty.gradient(state.w[:, 0])
         return np.asarray(own + problem.dtype.type(problem.problem.strength) * penalty)
 
-    def violation(self, state: Vertices, federation: ColumnFederation) -> Array:
-        """Return 0: there is one model."""
-        return np.zeros(federation.problem.n_seeds)
-
     def measure(self, t: int, state: Vertices, federation: ColumnFederation) -> dict[str, Array]:
         """Return ``<x, g> + radius ||g||_inf`` for the gradient g at x, with which the authors' code stops."""
         gradient = self.gradient(state, federation).astype(np.float64)

@@ -75,7 +75,3 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
             np.float32(0), (problem.n_agents, problem.n_seeds, problem.n_samples)
         )
         return Messages(down=(sent[0],), up=(sent,))
-
-    def violation(self, state: Model, federation: ColumnFederation) -> Array:
-        """Return 0: there is one model."""
-        return np.zeros(federation.problem.n_seeds)

@@ -269,9 +269,9 @@ class Algorithm(FormerNames, ABC, Generic[StateT, FederationT]):
     def round(self, t: int, state: StateT, federation: FederationT) -> Messages:
         """Do round t = 1, 2, ...: update ``state`` in place and return what was sent."""
 
-    @abstractmethod
     def violation(self, state: StateT, federation: FederationT) -> Array:
-        """Measure how far the agents are from consensus, shape (S,)."""
+        """Measure how far the agents are from consensus, shape (S,); 0 where all have one model."""
+        return np.zeros(len(state.w))
 
     def outcome(self, state: StateT, n_seeds: int) -> NDArray[np.int8]:
         """Return the `Outcome` of each seed that the method has ended, shape (S,); 0 for those that go on."""

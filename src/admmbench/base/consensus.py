@@ -9,6 +9,7 @@ agents do.
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -44,14 +45,21 @@ from admmbench.validation import one_of
 
 @parameters
 class OverRows(Algorithm[Models, RowFederation]):
-    """Base of methods over rows: models start at zero, and their distance from consensus is measured."""
+    """Base of methods over rows: models start at zero, and their distance from consensus is measured.
+
+    Attributes
+    ----------
+    state
+        What the models and further variables of the agents are kept in.
+    """
+
+    state: ClassVar[type[Models]] = Models
 
     def init(self, federation: RowFederation) -> Models:
-        """Models start at zero."""
-        problem = federation.problem
-        return Models(
-            problem.zeros(problem.n_seeds), problem.zeros(problem.n_agents, problem.n_seeds)
-        )
+        """All variables start at zero."""
+        problem, variables = federation.problem, dataclasses.fields(self.state)[1:]
+        local = [problem.zeros(problem.n_agents, problem.n_seeds) for _ in variables]
+        return self.state(problem.zeros(problem.n_seeds), *local)
 
     def mean(self, local: Array, federation: RowFederation) -> Array:
         """Return the mean over agents with the weights of the objective: equal, or by their numbers of records.
@@ -228,7 +236,7 @@ class Consensus(OverRows):
 
     def init(self, federation: RowFederation) -> ConsensusState:
         """All variables start at zero."""
-        start = OverRows.init(self, federation)
+        start = super().init(federation)
         chain = None if self.updates == 1 else start.z.copy()
         zero = np.zeros_like(start.z)
         return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())

@@ -72,10 +72,6 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
         """Return how each seed ended."""
         return state.ended
 
-    def violation(self, state: StateT, federation: ConstrainedFederation) -> Array:
-        """Return 0: there is one model between rounds."""
-        return np.zeros(federation.problem.n_seeds)
-
     def measure(self, t: int, state: StateT, federation: ConstrainedFederation) -> dict[str, Array]:
         """Measure KKT residuals, iterations, and what was sent."""
         w, problem = state.model[None], federation.problem

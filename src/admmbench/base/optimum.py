@@ -57,7 +57,3 @@ class Optimum(Algorithm[Shared, AnyFederation]):
         if t == 1:
             state.w = self.find(federation.problem)
         return Messages(down=(), up=())
-
-    def violation(self, state: Shared, federation: AnyFederation) -> Array:
-        """Return 0: all agents have one model."""
-        return np.zeros(federation.problem.n_seeds)
