@@ -18,6 +18,7 @@ from admmbench.base.observers import Observer
 from admmbench.base.outcomes import Outcome
 from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
 from admmbench.problems.base import Problem
+from admmbench.problems.newton import lbfgs
 from admmbench.theorems.he2023 import OuterLoop
 
 # Most iterations of L-BFGS for a subproblem.
@@ -67,8 +68,6 @@ class CProxAL(ProximalAL[Ending]):
         federation: ConstrainedFederation,
     ) -> tuple[float, int]:
         """Solve (6) for one seed, to a gradient of at most tau; return its largest entry, and the steps."""
-        from scipy import optimize  # slow to import
-
         problem = federation.problem
         trial = state.model.copy()
 
@@ -95,9 +94,7 @@ class CProxAL(ProximalAL[Ending]):
             return float(value), gradient + problem.strength * problem.penalty.gradient(w)
 
         limits = {"gtol": tau, "ftol": 0, "maxiter": _MOST_ITERATIONS, "maxfun": _MOST_ITERATIONS}
-        solution = optimize.minimize(
-            objective, centre[seed], jac=True, method="L-BFGS-B", options=limits
-        )
+        solution = lbfgs(objective, centre[seed], 0.0, limits)
         state.model[seed] = solution.x
         state.total[seed] += solution.nit
         return float(np.abs(solution.jac).max()), int(solution.nit)

@@ -247,13 +247,14 @@ class BoundLoss(BoundProblem[PartsT]):
 
         def search(function: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
             if penalty.smooth:
-                return lbfgs(function, start, 0.0, _SEARCH, largest)[0]
+                return lbfgs(function, start, 0.0, _SEARCH, largest).x
             lowest = np.inf
             for _ in range(_MOST_SEARCHES):
-                start, value = lbfgs(function, start, weight, _SEARCH, largest)
-                if not value < lowest:
+                result = lbfgs(function, start, weight, _SEARCH, largest)
+                start = result.x
+                if not result.fun < lowest:
                     break
-                lowest = value
+                lowest = result.fun
             return start
 
         start = np.zeros(math.prod(shape))

@@ -114,9 +114,8 @@ def minimize_with_l1(
             point = function(trial)
             return float(point.value[index]), point.gradient[index]
 
-        x[problem], _ = lbfgs(
-            one_problem, x[problem], strength, {"gtol": tolerance[problem], **limits}
-        )
+        options = {"gtol": tolerance[problem], **limits}
+        x[problem] = lbfgs(one_problem, x[problem], strength, options).x
     return x
 
 
@@ -126,7 +125,7 @@ def lbfgs(
     strength: float,
     options: dict[str, Any],
     most: float = math.inf,
-) -> tuple[Array, float]:
+) -> Any:
     """Minimise a smooth function plus ``strength ||x||_1`` by L-BFGS-B of scipy.
 
     With ``x = p - m`` and p, m not negative the sum is smooth.
@@ -146,15 +145,14 @@ def lbfgs(
 
     Returns
     -------
-    The minimiser, shape (d,), with exact zeros if there is a norm, and the value there.
+    Result of scipy: the minimiser ``x``, shape (d,), with exact zeros if there is a norm, and the value ``fun`` there.
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 
     search = partial(optimize.minimize, jac=True, method="L-BFGS-B", options=options)
     if not strength:
         bounds = None if math.isinf(most) else optimize.Bounds(-most, most)
-        result = search(function, start, bounds=bounds)
-        return result.x, result.fun
+        return search(function, start, bounds=bounds)
 
     def split(parts: Array) -> tuple[float, Array]:
         value, gradient = function(np.subtract(*np.split(parts, 2)))
@@ -163,7 +161,8 @@ def lbfgs(
 
     parts = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
     result = search(split, parts, bounds=optimize.Bounds(0, most))
-    return np.subtract(*np.split(result.x, 2)), result.fun
+    result.x = np.subtract(*np.split(result.x, 2))
+    return result
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
