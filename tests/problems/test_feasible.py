@@ -38,7 +38,6 @@ def test_what_is_farthest(W):
     assert W.project(end) == pytest.approx(end)
     corner = W.farthest(np.ones((2, 3)))
     assert W.diameter(6) == pytest.approx(2 * np.linalg.norm(corner))
-    assert W.largest_norm(6) == pytest.approx(np.linalg.norm(corner))
 
 
 @pytest.mark.parametrize("radius", [0.2, 1.0, 50.0])

@@ -144,16 +144,13 @@ class Constrained(_ConstrainedProblem, LossProblem):
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if a data set lacks a group, or a linear map does not fit it."""
         super().check(data)
-        for where in self.groups():
-            for name, value in where.items():
-                if name == "label":
-                    _class_index(value, data.class_names)
-                elif name not in data.attributes:
-                    known = ", ".join(["label", *data.attributes])
+        known = ["label", *data.attributes]
+        for where in self.groups_by_name(data.class_names).values():
+            for name in where:
+                if name not in known:
                     raise ValueError(
-                        f"problem: where: {data.name} does not know {name!r} of its records (known: {known})"
+                        f"problem: where: {data.name} does not know {name!r} of its records (known: {', '.join(known)})"
                     )
-        self.groups_by_name(data.class_names)
         for constraint in self.constraints:
             linear = constraint.linear
             if linear and len(linear.matrix[0]) != data.n_features:

@@ -47,10 +47,6 @@ class Feasible(Strict):
         """Return the largest distance of two models with so many entries: U_2 of (14) in ryu2022."""
         return 2 * self.radius * (math.sqrt(size) if self.box is not None else 1.0)
 
-    def largest_norm(self, size: int) -> float:
-        """Return the largest l2 norm of a model with so many entries."""
-        return self.diameter(size) / 2
-
     def farthest(self, directions: Array) -> Array:
         """Return the models of W that go farthest in directions of shape (..., K, J)."""
         if self.box is not None:
@@ -60,10 +56,7 @@ class Feasible(Strict):
 
     def support(self, gradients: Array) -> Array:
         """Return the largest scalar product of a model of W with gradients of shape (..., K, J)."""
-        axes = (-2, -1)
-        if self.box is not None:
-            return np.asarray(self.radius * np.abs(gradients).sum(axis=axes))
-        return np.asarray(self.radius * np.linalg.norm(gradients, axis=axes))
+        return np.asarray((self.farthest(gradients) * gradients).sum(axis=(-2, -1)))
 
 
 def minimize_in_ball(

@@ -51,23 +51,18 @@ _FORMER: dict[str, Need] = {
 }
 
 
-def _entry(need: str) -> tuple[Callable[[LossProblem], bool], str]:
-    """Return the test of a need and the words of the refusal; a former word of a plug-in gives a warning."""
-    if need in _FORMER:
-        warn_renamed(f"needs: {need!r}", repr(_FORMER[need]))
-    return _NEEDS[_FORMER.get(need, need)]  # type: ignore[arg-type]
-
-
-def satisfies(problem: Problem, need: Need) -> bool:
-    """Return whether a problem has a property that a method may need; a quadratic has all."""
-    return not isinstance(problem, LossProblem) or _entry(need)[0](problem)
-
-
 def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
-    """Raise a ValueError if a problem lacks a need of ``who``: a method, or whatever else, in words."""
+    """Raise a ValueError if a problem lacks a need of ``who``: a method, or whatever else; a quadratic has all.
+
+    A former word of a plug-in gives a warning.
+    """
+    if not isinstance(problem, LossProblem):
+        return
     for need in needs:
-        if isinstance(problem, LossProblem) and not satisfies(problem, need):
-            words = _entry(need)[1]
+        if need in _FORMER:
+            warn_renamed(f"needs: {need!r}", repr(_FORMER[need]))
+        satisfied, words = _NEEDS[_FORMER.get(need, need)]
+        if not satisfied(problem):
             raise ValueError(
                 f"{who} needs {words}; the problem has loss {problem.loss_name} and penalty {problem.penalty_name}"
             )

@@ -161,8 +161,12 @@ class Theorem(Average, ABC):
         if any(release and release.law != self.law for release in laws):
             raise ValueError(f"average: the theorems are about {self.law.capitalize()} noise")
         w = whole.optimum()
-        gradients = np.concatenate(federation.each(lambda block: _loss_gradients(block.parts, w)))
         at_optimum = np.broadcast_to(w, state.z.shape)
+        gradients = np.concatenate(
+            federation.each(
+                lambda block: block.parts.objective.gradient(at_optimum[block.agents]).value
+            )
+        )
         gap = _suboptimality(whole, w, gradients.sum(axis=0))
         if (gap > _PRECISION).any():
             raise ValueError(f"average: the optimum over W is known to {gap.max():.0e}, not 1e-8")
@@ -256,12 +260,6 @@ def _noise(update: LocalUpdate, before: Subproblem, full_gradient: Array) -> Arr
     known = z, before.w, dual, before.rho, stiffness
     solution = np.asarray(proximal_step(full_gradient, *known))  # type: ignore[arg-type]
     return np.asarray(-(before.rho + stiffness) * ((solution + draw) - solution))
-
-
-def _loss_gradients(parts: RowParts, w: Array) -> Array:
-    """Gradient of each agent's loss at a model, without the penalty, shape (B, S, K, J)."""
-    z = np.broadcast_to(w, (len(parts.n_samples), *w.shape)).copy()
-    return parts.objective.gradient(z).value
 
 
 def _suboptimality(whole: BoundRows, w: Array, gradient: Array) -> Array:

@@ -208,7 +208,7 @@ def _constants(parts: RowParts) -> tuple[Constants, Constants]:
     uphill = W.farthest(first.value)
     last = f.gradient(uphill)
     largest = norms(last.value + s * penalty.gradient(uphill))
-    size = W.largest_norm(whole.size)
+    size = W.diameter(whole.size) / 2
     steepest = penalty.gradient_bound(whole.size) if not penalty.smooth else size
     U1 = parts.derivative_bound / f.divisor + s * steepest
     if penalty.smooth:
