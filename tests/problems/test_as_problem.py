@@ -12,7 +12,6 @@ from admmbench import plugins, scaffold
 from admmbench.contracts.losses import loss_checks
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.problems import as_problem, list_losses
-from admmbench.problems.losses import as_loss
 from tests.problems.helpers import bind_columns, bind_rows, with_numbers
 
 NAMES = ["huber", "logistic", "sigmoid", "softmax", "squared", "squared_hinge"]
@@ -70,11 +69,6 @@ def test_what_is_written_counts_and_the_description_is_the_problem(spec):
     assert again.describe() == described
     if "records" in spec:  # complete: what is absent there is no bound
         assert described["records"] == spec["records"]
-
-
-def test_a_loss_keeps_its_parameters():
-    assert as_problem({"loss": {"name": "huber", "threshold": 3}}, "rows").loss.threshold == 3
-    assert as_loss({"name": "huber"}).derivative_bound == 1
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import numpy as np
 from admmbench.contracts import ensure
 from admmbench.contracts.losses import STEP, Array, LossCase, close, supremum
 from admmbench.datasets import Dataset, RowSelection
-from admmbench.problems.base import Gradient
 from admmbench.problems.rows import BoundRows, RowParts
 from tests.problems.losses import (
     ALL,
@@ -143,7 +142,7 @@ def _changes(
     whole = bind_shares(case, data, _neighbours(n, S), S, sensitivity, **settings)
     z = np.broadcast_to(models, (n + 1, *models.shape))
     found = whole.block(slice(0, n + 1)).gradient(z, mean_over=n)
-    l1, l2 = _both(found)
+    l1, l2 = map(np.asarray, (found.sensitivity.l1, found.sensitivity.l2))
     change = (found.value[:1] - found.value[1:]).reshape(n, S, -1)
     norms = np.stack([np.linalg.norm(change, order, axis=2) for order in (1, 2, np.inf)])
     if sensitivity == "global":
@@ -160,14 +159,6 @@ def test_local_sensitivity_is_what_a_record_changes(case: LossCase) -> None:
             largest = changes[k].max(axis=0)
             allowed = 1e-9 * (1 + largest)
             close(bounds[k], largest, allowed, f"{data.name}: local sensitivity in l{k + 1}")
-
-
-def _both(gradient: Gradient) -> tuple[Array, Array]:
-    """Sensitivities in l1 and l2; over rows both are known."""
-    l1, l2 = gradient.sensitivity.l1, gradient.sensitivity.l2
-    assert l1 is not None
-    assert l2 is not None
-    return l1, l2
 
 
 def _corners(data: Dataset) -> Dataset:

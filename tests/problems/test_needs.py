@@ -4,8 +4,7 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.problems import as_problem, list_losses
-from admmbench.problems.losses import as_loss
+from admmbench.problems import as_problem
 from admmbench.problems.needs import require
 from tests.problems.helpers import bind_rows, with_numbers, with_records
 
@@ -39,14 +38,6 @@ def test_a_need_is_met_or_refused_in_words(loss, penalty, need):
             require("it", [need], problem)
 
 
-def test_all_needs_are_looked_at():
-    problem = as_problem({"loss": "squared", "penalty": "l1"}, "rows")
-    require("it", [], problem)
-    require("it", ["convex loss", "bounded subgradient"], problem)
-    with pytest.raises(ValueError, match="it needs the penalty l2"):
-        require("it", ["convex loss", "quadratic penalty"], problem)
-
-
 def test_former_words_of_a_plug_in_are_accepted_with_a_warning():
     problem = as_problem({"loss": "squared"}, "rows")
     with (
@@ -54,17 +45,6 @@ def test_former_words_of_a_plug_in_are_accepted_with_a_warning():
         pytest.raises(ValueError, match="it needs a loss whose derivative is bounded"),
     ):
         require("it", ["bounded slope"], problem)
-
-
-@pytest.mark.parametrize("need", NEEDS)
-def test_what_is_recommended_meets_the_need(need):
-    """Losses and penalties that a refusal names are there, and are not refused."""
-    named = NEEDS[need][0].replace(",", "").split()
-    for loss in set(named) & set(list_losses()):
-        require("it", [need], as_problem({"loss": loss, "penalty": "l2"}, "rows"))
-        as_loss(loss)
-    for penalty in set(named) & {"l1", "l2"}:
-        require("it", [need], as_problem({"loss": "logistic", "penalty": penalty}, "rows"))
 
 
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
