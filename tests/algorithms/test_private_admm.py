@@ -1,18 +1,22 @@
-"""Federated private ADMM: a transcription, and its limit."""
+"""Federated private ADMM: a transcription, its limit, and the noise that it needs."""
 
 import math
 
 import numpy as np
 import pytest
 
+from admmbench import simulate
 from tests.algorithms.literal_huang2019 import (
     EPS,
+    LOGISTIC,
     SIZES,
     STRENGTH,
     J,
+    N,
     P,
     T,
     check_trajectory,
+    in_unit_ball,
     played,
 )
 
@@ -46,3 +50,16 @@ def test_private_admm_without_relaxation_is_pvp():
     for state, wanted in zip(one, other, strict=True):
         # The grids differ in nothing, and the sums by rounding.
         np.testing.assert_allclose(state["w"], wanted["w"], rtol=1e-8)
+
+
+def test_the_noise_of_private_admm_covers_what_its_solver_leaves():
+    """2 tolerance beside c1 / m, relaxed as well."""
+    given = {"agents": 2, "epsilon": EPS, "sensitivity": "global", "rounds": 1, "problem": LOGISTIC}
+    loose, exact = (
+        simulate(
+            in_unit_ball(), "private_admm", {**ADMM, "tolerance": each}, dtype="float64", **given
+        )
+        for each in (0.02, 1e-10)
+    )
+    ratio = float((loose.noise_magnitude / exact.noise_magnitude).mean())
+    assert ratio == pytest.approx(1 + 2 * 0.02 * N / 2, rel=0.02)

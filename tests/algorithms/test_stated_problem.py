@@ -136,19 +136,6 @@ def test_a_method_ends_at_the_optimum_of_the_stated_problem(name, params, rounds
     assert abs(Stated(sizes, average).gap(ends(trace))) < (1e-4 if name == "objt" else 1e-6)
 
 
-@sizes
-def test_what_a_wrong_weight_would_be_is_seen(sizes):
-    """The optimum of each other statement is far away: of the penalty P times, of the other weights of agents."""
-    for average, other in (("records", "agents"), ("agents", "records")):
-        here = Stated(sizes, average)
-        for strength in (STRENGTH / 2, STRENGTH * 2):
-            there = Stated(sizes, average, strength)
-            assert here.gap(here.objective(there.solve(there.whole))) > 1e-3
-        if sizes == "unequal":
-            there = Stated(sizes, other)
-            assert here.gap(here.objective(there.solve(there.whole))) > 1e-3
-
-
 @settings
 @sizes
 @pytest.mark.parametrize(

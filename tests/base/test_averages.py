@@ -35,10 +35,6 @@ def run(name, params, average=None, problem=STRONG):
     return rounds(spec)
 
 
-def test_there_are_methods():
-    assert {"admm", "iadmm", "objp", "objt", "outp", "dp_admm", "pvp", "dvp"} < set(METHODS)
-
-
 @pytest.mark.parametrize(("name", "params"), CASES, ids=str)
 def test_means_are_those_of_the_models(name, params):
     once = params.get("local_updates", 1) == 1
