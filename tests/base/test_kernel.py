@@ -161,19 +161,6 @@ def test_the_magnitude_of_the_noise_is_measured(place):
     np.testing.assert_allclose(source.magnitude(), wanted, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_precision_is_kept(dtype):
-    fused = Pass(proximal_step, "l2", "local", "gradient", "only", "server")
-    found, wanted = (block(each) for each in (dtype, "float64"))
-    for sub, gradient, numbers in (found, wanted):
-        update(fused, sub, Gradient(gradient, None), draw()[0], {"inverse_eta": numbers})
-    tolerance = 1e-5 if dtype == "float32" else 0
-    for name in ("z", "dual", "partial"):
-        one, other = getattr(found[0], name), getattr(wanted[0], name)
-        assert one.dtype == dtype
-        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
 def test_what_is_no_number_survives_the_clip():
     sub, gradient, numbers = block()
     gradient[0, 1, 0, 2] = np.nan
@@ -210,20 +197,14 @@ def no_number(gradient, z, w, dual, rho):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_numbers_are_taken_by_their_names(way):
-    sub, gradient, numbers = block()
-    given = {"given": numbers, "p": 3 * numbers}
-    update(Pass(two_numbers), sub, Gradient(gradient, None), None, given, 0.0, way)
-    wanted = 3 * numbers[..., None, None] * gradient + 2 * numbers[..., None, None]
-    np.testing.assert_allclose(sub.z, wanted)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_step_may_take_no_numbers(way):
-    sub, gradient, _ = block()
-    wanted = sub.z - gradient / RHO
-    update(Pass(no_number), sub, Gradient(gradient, None), None, {}, 0.0, way)
-    np.testing.assert_allclose(sub.z, wanted)
+def test_numbers_are_taken_by_their_names_or_none_at_all(way):
+    for step, names in ((two_numbers, ("given", "p")), (no_number, ())):
+        sub, gradient, numbers = block()
+        z, factors = sub.z.copy(), numbers[..., None, None]
+        given = {name: (1 + 2 * (name == "p")) * numbers for name in names}
+        update(Pass(step), sub, Gradient(gradient, None), None, given, 0.0, way)
+        wanted = 3 * factors * gradient + 2 * factors if names else z - gradient / RHO
+        np.testing.assert_allclose(sub.z, wanted)
 
 
 def test_a_schedule_that_does_not_fit_the_step_is_refused():
