@@ -471,7 +471,7 @@ def _reference_piece(
         renew,
         # Each method of each file is a group of its own.
         {"file": str(path), "label": label},
-        [f"{path.stem}/{Run(label, spec).address.point}" for spec in specs],
+        [f"{path.stem}/{Run(label, spec).point}" for spec in specs],
     )
 
 
