@@ -27,7 +27,6 @@ def render(generate, tmp_path):
     return of
 
 
-@pytest.mark.slow
 def test_pages_are_generated(generate):
     """`make findings` renews them; sentences that results do not show any more are to be written anew."""
     readme = (ROOT / "README.md").read_text("utf-8")

@@ -12,6 +12,7 @@ from admmbench.audit.findings import Finding, inapplicable_finding, tested_findi
 from admmbench.audit.runs import Pair, Replays, Run, aligned_values, innermost_values
 from admmbench.audit.transcripts import Entry, NoisyValue
 from admmbench.base.types import Array
+from admmbench.inference.intervals import clopper_pearson
 from admmbench.privacy import Approximate, Cost
 
 NOISE_LAW, COUPLING, LIKELIHOOD = "noise law", "coupling", "likelihood"
@@ -273,10 +274,8 @@ def _both_of_pairs(occurs: Array, axis: int) -> Array:
 
 def _is_unlikely(seen: Array, taken: Array, q: float) -> bool:
     """Return whether chance hardly explains in how many of the visible releases the canary takes part."""
-    from scipy.stats import binomtest
-
-    n = int(seen.sum())
-    return n > 0 and bool(binomtest(int(taken.sum()), n, q).pvalue < _LEAST)
+    low, high = clopper_pearson(int(taken.sum()), int(seen.sum()), 1 - _LEAST)
+    return not low <= q <= high
 
 
 def _scaled_difference(one: NoisyValue, other: NoisyValue) -> Array:

@@ -2,7 +2,8 @@
 
 ``010`` is ten, ``1e-3`` a number, ``1:30`` and ``yes`` are text. Of YAML 1.1, merge keys (``<<``) are read too. Content
 that would be lost silently is refused: a key that is there twice, a second document, a number too large for a float,
-another encoding than UTF-8.
+another encoding than UTF-8. A reader by ruamel.yaml would keep most of this module: limits of nesting and of aliases,
+keys, numbers and messages are its own.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from markupsafe import Markup
-from scipy.special import stdtrit
 
 from admmbench.base.outcomes import SUCCESSFUL
 from admmbench.figures import Figure
 from admmbench.figures.look import Look
 from admmbench.figures.tidy import COURSES
 from admmbench.figures.wording import given, proper
+from admmbench.inference import intervals
 from admmbench.inference.intervals import LEVEL
 from admmbench.results import reference, statistics
 
@@ -66,6 +66,7 @@ def content(
         ``library``, ``script`` and ``style``.
     """
     most_seeds = max((results.sizes["seed"] for results in experiments), default=1)
+    n_seeds = np.arange(2, most_seeds + 2)
     facts = {
         "experiments": [
             {
@@ -79,7 +80,7 @@ def content(
         "level": LEVEL,
         "percentiles": statistics.PERCENTILES,
         # Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom.
-        "t": stdtrit(range(1, most_seeds + 1), (1 + LEVEL) / 2).tolist(),
+        "t": intervals.ends(0, np.sqrt(n_seeds), n_seeds, LEVEL)[1].tolist(),
     }
     return {
         "experiments": [
