@@ -1,6 +1,7 @@
 """The pipeline through Snakemake, on a small study in a copy of the project: what a user would type and see."""
 
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -11,7 +12,7 @@ import xarray as xr
 import yaml
 
 from tests.workflow import forked
-from tests.workflow.project import RUNS, STUDY, Project
+from tests.workflow.project import ROOT, RUNS, STUDY, Project
 
 pytestmark = pytest.mark.slow
 
@@ -196,6 +197,15 @@ def test_both_snakefiles_are_one_workflow_from_any_folder(project, tmp_path, sna
         assert {Path(name).suffix for name in packed.namelist()} == {".html", ".svg"}
         text = packed.read("all/report.html").decode()
     assert "The experiments of this configuration are: tiny" in " ".join(text.split())
+
+
+def test_a_report_has_the_overlay_s_name_where_the_folder_has_no_configuration(tmp_path):
+    (tmp_path / "a b.yaml").write_text("experiments: [quick]\n")
+    words = ["--snakefile", str(ROOT / "Snakefile"), "--configfile", "a b.yaml", "-n", "-p"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    status, printed = forked.snakemake(tmp_path, words, environment)
+    assert status == 0, printed
+    assert "results/report/a b/index.html" in printed
 
 
 def test_what_is_timed_is_made_by_one_job(project):
