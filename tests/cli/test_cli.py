@@ -357,6 +357,10 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
         (["audit", *SMALL_RUN, "--audit", "5"], "audit: Input should be a mapping of keys to v"),
         (["audit", *SMALL_RUN, "--audit", "{rounds: 1"], "--audit: '{rounds: 1' is no YAML"),
         (["figures", "x", "--reference"], "x: there are no reference results of this experiment"),
+        (
+            ["figures", "agent_femnist", "--reference"],
+            "agent_femnist: there are no reference results of this experiment; did you mean 'agents_f",
+        ),
         (["figures", "he2023_np_monks"], "he2023_np_monks: name what is drawn: --results and"),
         (["figures", "gone.nc"], "gone.nc: no such file"),
         (["figures", "x", "--results=a.nc", "--reference"], "--reference: leave it out"),

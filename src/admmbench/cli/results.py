@@ -51,16 +51,18 @@ def _figures(options: argparse.Namespace) -> None:
 def _read_drawn_results(options: argparse.Namespace) -> xr.Dataset:
     """Return the results from which figures are drawn; ValueError if the arguments name none."""
     from admmbench.results import reference
+    from admmbench.study import config
+    from admmbench.validation import meant
 
     source, results = options.file, options.results
     if options.reference and results:
         raise ValueError("--reference: leave it out where --results names what is drawn")
     if options.reference:
-        if references := reference.load([str(source)]):
-            return references[str(source)]
-        raise ValueError(
-            f"{source}: there are no reference results of this experiment; name one of reference/"
-        )
+        name = str(source).removesuffix(".nc")
+        if references := reference.load([name]):
+            return references[name]
+        hint = meant(name, config.labels()) or "; name one of reference/"
+        raise ValueError(f"{name}: there are no reference results of this experiment{hint}")
     if source.suffix == ".nc" and not results:
         results = source
     elif not results:
