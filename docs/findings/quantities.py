@@ -710,9 +710,7 @@ def settings_in_use(study: str, label: str, epsilon: float) -> tuple[bool, float
     """Say whether the search found the settings in use, and how much worse the best other trial is, in points."""
     found, used = trials(study), tuned(study)[label][epsilon]
     own = found[(found["method"] == label) & (found["budget"] == epsilon)].reset_index(drop=True)
-    # Trials of methods that kept their runs have the penalty parameter in a former unit.
-    wanted = used["settings"] | {"params.rho": 0}
-    same = [json.loads(each) | {"params.rho": 0} == wanted for each in own["settings"]]
+    same = [json.loads(each) == used["settings"] for each in own["settings"]]
     place = int((own["error"][same] - used["error"]).abs().idxmin())
     in_search = place < TuningSettings().most
     others = own["error"].drop(place) if in_search else own["error"][:place]

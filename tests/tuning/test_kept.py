@@ -15,18 +15,11 @@ FILES = sorted((ROOT / "reference").glob("*_trials.csv"))
 
 
 def searches(path):
-    """The trials of each method and budget that are kept, in their order, with what is in use.
-
-    Without those of methods that are to be run again: what is in use was found by them, in other units.
-    """
-    name = path.name.replace("_trials.csv", ".nc")
-    stated = read_yaml(ROOT / "reference/files.yaml")[name].get("outdated", {"labels": []})
+    """The trials of each method and budget that are kept, in their order, with what is in use."""
     chosen = read_yaml(ROOT / f"config/tuned/{path.name.removesuffix('_trials.csv')}.yaml")
     found: dict[tuple[str, float], list] = {}
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
-            if row["method"] in stated["labels"]:
-                continue
             score = float(row["error"]), float(row["loss"])
             trial = json.loads(row["settings"]), score
             found.setdefault((row["method"], float(row["budget"])), []).append(trial)
