@@ -26,6 +26,12 @@ FEMNIST = {
     "agents": {"scheme": "by_writer"},
     "params": {"rho": {"c1": 0.005, "c2": 0.05, "period": 2000}},
 }
+# A total that is guaranteed: gradients in double precision, as the bounds on them must hold.
+TOTAL = {
+    "privacy": {"total": 2, "delta": 1e-5, "relation": "zero_out"},
+    "sensitivity": "global",
+    "problem": {"loss": "softmax", "records": {"max_l2_norm": 4, "max_l1_norm": 64}},
+}
 ADULT = {
     "dataset": "adult",
     "agents": {"scheme": "iid", "agents": 100, "shuffle": True, "train": 40_000},
@@ -36,14 +42,9 @@ CASES = {
     "femnist-objp": {**FEMNIST, "algorithm": "objp", "seeds": 10, "rounds": 5},
     "femnist-objt": {**FEMNIST, "algorithm": "objt", "seeds": 10, "rounds": 5},
     "femnist-outp": {**FEMNIST, "algorithm": "outp", "seeds": 10, "rounds": 5},
-    # Gradients in double precision, as the bounds on them must hold.
-    "femnist-objp-total": {
-        **FEMNIST,
-        "algorithm": "objp",
-        "seeds": 10,
-        "rounds": 5,
-        "privacy": {"total": 2, "delta": 1e-5, "relation": "zero_out"},
-        "sensitivity": "global",
+    **{
+        f"femnist-{name}-total": {**FEMNIST, **TOTAL, "algorithm": name, "seeds": 10, "rounds": 5}
+        for name in ("objp", "objt", "outp")
     },
     "mnist-objp": {"dataset": "mnist", "algorithm": "objp", "seeds": 10, "rounds": 12},
     "mnist-outp": {"dataset": "mnist", "algorithm": "outp", "seeds": 10, "rounds": 12},

@@ -22,6 +22,7 @@ from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
+from admmbench.jobs import provenance
 from admmbench.privacy import Noise, Privacy
 from admmbench.sensitivity import Sensitivity
 from admmbench.spec.run import RunSpec
@@ -140,8 +141,9 @@ def table(repeats: int, only: list[str]) -> str:
         rounds(small, made(small), 1)  # compiles
     speeds = machine()
     lines = [
-        f"On this machine an operation of a large product takes {1e3 * speeds[0]:.1f} ps, noise on an entry",
-        f"{speeds[1]:.1f} ns, and to read and write an entry {speeds[2]:.2f} ns.",
+        f"Measured on {provenance.machine()}:",
+        f"an operation of a large product takes {1e3 * speeds[0]:.1f} ps, noise on an entry {speeds[1]:.1f} ns,",
+        f"and to read and write an entry {speeds[2]:.2f} ns.",
         "",
         "| changed | to | entries, millions | limit, ns | round, ns | ratio | memory, models |",
         "|---|---|---|---|---|---|---|",
