@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from sphinx.util.docutils import SphinxDirective
 
 from admmbench import algorithms, datasets
-from admmbench.plugins import only_subclass
+from admmbench.plugins import subclasses
 from admmbench.problems import losses
 
 
@@ -64,7 +64,8 @@ def _settings(cls):
 
 
 def _data_set(name):
-    return only_subclass(datasets.find_module(name), datasets.DatasetDefinition)
+    (definition,) = subclasses(datasets.find_module(name), datasets.DatasetDefinition)
+    return definition
 
 
 _KINDS = {
