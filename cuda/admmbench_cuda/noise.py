@@ -32,7 +32,7 @@ _log_of_tail = _inlined(samplers.log_of_tail.py_func)
 
 
 class Release(NamedTuple):
-    """What all entries of a release share, as in `admmbench.privacy.samplers.Drawn`."""
+    """Properties that all entries of a release share, as in `admmbench.privacy.samplers.Drawn`."""
 
     law: int
     t: int

@@ -139,7 +139,7 @@ class AMP(OverRows):
 
 @dataclass(frozen=True)
 class Budget:
-    """How one budget is split, what the split requires, and what it costs.
+    """Split of one privacy budget, with the convexity that it requires and the privacy loss that it costs.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from admmbench.base.types import Array
 
 @parameters
 class Centralized(Optimum):
-    """One solver that has all records finds the minimiser ``w*`` of ``sum_i f_i``."""
+    """Minimiser ``w*`` of ``sum_i f_i``, found by one solver that has all records."""
 
     sharing = ("rows", "columns")
     family = Family(role="optimum")

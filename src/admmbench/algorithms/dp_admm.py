@@ -22,7 +22,7 @@ from admmbench.theorems.huang2019 import THEOREMS
 
 
 class PlottedMeans(Average):
-    """What section VI plots of the mean models, averaged to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for theorem 4."""
+    """Mean models that section VI plots, averaged to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for theorem 4."""
 
     long_name = "augmented objective of the averaged models"
     variables = {"augmented_objective": (UNIT_OF_LOSS, long_name)}

@@ -18,7 +18,7 @@ from admmbench.sensitivity import Sensitivity
 
 @parameters
 class DPADMMSharing(Sharing):
-    """Parties add noise to what they share: algorithm (16).
+    """ADMM sharing whose parties add noise to what they share: algorithm (16).
 
     The noise ``D_m xi``, with ``xi ~ N(0, sigma^2 (D_m^T D_m)^-1)``, is normal in the range of D_m: sigma times normal
     coordinates in an orthonormal basis, which needs no full rank. Models are evaluated as the parties keep them,

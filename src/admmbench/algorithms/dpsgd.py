@@ -17,7 +17,7 @@ from admmbench.sensitivity import Sensitivity
 
 @parameters
 class DPSGD(OverRows):
-    """Agents send noisy gradients, and the server descends along their mean (Abadi et al. 2016, algorithm 1).
+    """Gradient descent of the server along the mean of noisy gradients of agents (Abadi et al. 2016, algorithm 1).
 
     In each round an agent draws a Poisson sample of its m records, each with probability q, and adds Gaussian noise to
     the sum of their gradients over q m, the expected size of the sample. The noise is scaled as in the other methods of

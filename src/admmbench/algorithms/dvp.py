@@ -15,7 +15,7 @@ from admmbench.privacy import Release
 
 @parameters
 class DVP(Exact):
-    """Agents solve exact subproblems, and their dual variable carries noise.
+    """Consensus ADMM whose agents solve exact subproblems with noise on their dual variable.
 
     huang2019 compares with this method but does not state it. This is the definition of T. Zhang and Q. Zhu, "Dynamic
     differential privacy for ADMM-based distributed classification learning" (IEEE Trans. Information Forensics and

@@ -20,7 +20,7 @@ from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation,
 
 @parameters
 class FedAvgPenalty(ConstrainedMethod[Ending]):
-    """FedAvg (McMahan et al., 2017) minimises ``f_i + weight dist(c_i, -K_i)^2 / 2``.
+    """FedAvg (McMahan et al., 2017) on the objectives ``f_i + weight dist(c_i, -K_i)^2 / 2``.
 
     In a round each agent makes local gradient steps on n times its own part, the server averages the models and makes
     as many steps on its own constraints and the penalty of the problem. Its fixed point is not feasible: the violation

@@ -25,7 +25,7 @@ class PrimalDual(Models):
 
 @parameters
 class FedPD(OverRows):
-    """Agents take gradient steps on their augmented Lagrangians, and communicate at random; there is no noise.
+    """Gradient steps of agents on their augmented Lagrangians, with communication at random and without noise.
 
     X. Zhang, M. Hong, S. Dhople, W. Yin and Y. Liu, "FedPD: a federated learning framework with adaptivity to non-IID
     data" (IEEE Trans. Signal Processing 69, 2021): algorithm 2 with oracle I, option I. An agent makes local_updates

@@ -24,7 +24,7 @@ class Vertices:
 
 @parameters
 class FrankWolfe(Algorithm[Vertices, ColumnFederation]):
-    """The objective is minimised over ``||x||_1 <= radius``; a round moves towards one vertex, that of one feature.
+    """Minimisation over ``||x||_1 <= radius``, in rounds that each move towards one vertex, that of one feature.
 
     Each party sends the entry of its gradient with the largest absolute value, and the party with the largest of all
     sends that column of its data as it is. This is the basic variant of the authors' code, dFW.

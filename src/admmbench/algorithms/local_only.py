@@ -15,7 +15,7 @@ from admmbench.problems.columns import BoundColumns
 
 @parameters
 class LocalOnly(Optimum):
-    """A solver finds the optimum over the features of the first parties.
+    """Optimum over the features of the first parties, found by a solver.
 
     Parameters
     ----------

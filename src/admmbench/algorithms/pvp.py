@@ -9,7 +9,7 @@ from admmbench.base.types import Array, Subproblem
 
 @parameters
 class PVP(PerturbedSolution):
-    """Agents solve exact subproblems and add Gaussian noise of constant variance to the solutions: algorithm 2."""
+    """Consensus ADMM whose agents add Gaussian noise of constant variance to exact solutions: algorithm 2."""
 
     family = Family(mechanism="perturbation of primal variables")
     tune = {"rounds": 10, "params.rho": 0.05}

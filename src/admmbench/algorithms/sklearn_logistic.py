@@ -21,7 +21,7 @@ from admmbench.problems.columns import BoundColumns
 
 @parameters
 class SklearnLogistic(Optimum):
-    """``sklearn.linear_model.LogisticRegression`` is fitted once, to the records of all agents.
+    """Single fit of ``sklearn.linear_model.LogisticRegression`` to the records of all agents.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ Caveat = Literal["local_updates", "sigma_squared", "secret_samples", "lemma_1"]
 
 @dataclass(frozen=True)
 class PrivacyFacts:
-    """What the totals of a method rest on, besides its release.
+    """Facts on which the total epsilon of a method rests, besides its release.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class PrivacyFacts:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a run of a method takes.
+    """Memory, gradients and packages that a run of a method takes.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Family:
 
 @parameters
 class Algorithm(FormerNames, ABC, Generic[StateT, FederationT]):
-    """What all methods share.
+    """Base class of all methods.
 
     Parameters
     ----------

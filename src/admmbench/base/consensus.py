@@ -178,7 +178,7 @@ def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
 
 @parameters
 class Consensus(OverRows):
-    """Agents agree on a model by consensus ADMM.
+    """Consensus ADMM: base algorithm of methods whose agents agree on a model.
 
     Parameters
     ----------

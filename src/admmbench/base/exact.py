@@ -29,7 +29,7 @@ _TOO_LARGE = "rho is too large (use a smaller one, a smaller cap, or fewer round
 
 
 class UnsolvedSubproblemError(RuntimeError):
-    """The exact solution was not found."""
+    """Failure to find the exact solution of a subproblem."""
 
 
 def solve(

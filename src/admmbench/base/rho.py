@@ -12,7 +12,7 @@ from admmbench.validation import parameters
 
 @parameters
 class RhoSchedule:
-    """The penalty parameter is ``rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon)``.
+    """Penalty parameter ``rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon)``.
 
     Equation (24) of ryu2022 and (21) of ryu2021; the defaults are theirs for MNIST. FEMNIST: c1 = 0.005, c2 = 0.05,
     period = 2000. ``scale`` is for OutP+ and figure 4 (rho_t / 100).

@@ -38,7 +38,7 @@ class SharingState:
 
 @parameters
 class Sharing(Algorithm[SharingState, ColumnFederation]):
-    """Parties that hold columns share their predictions: algorithm 1.
+    """ADMM sharing, by which parties that hold columns share their predictions: algorithm 1.
 
     Parameters
     ----------

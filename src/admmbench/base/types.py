@@ -145,7 +145,7 @@ ConstrainedFederation = Federation[BoundConstrained, Functions]
 
 @dataclass(frozen=True)
 class Messages:
-    """What one round sends: from the server to every agent, and from the agents to the server."""
+    """Messages of one round, from the server to every agent and from the agents to the server."""
 
     down: tuple[Array, ...]
     """Arrays of shape (S, ...), received by each agent."""
@@ -155,7 +155,7 @@ class Messages:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What the composed privacy loss of a run is worth.
+    """Strength of the proof behind the composed privacy loss of a run.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ def solution(gradient: float, z: float, w: float, dual: float, rho: float) -> fl
 
 @dataclass(frozen=True)
 class Pass:
-    """What is known of a local update when it is compiled.
+    """Facts about a local update that are known when it is compiled.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Subproblem:
-    """What the agents of a block know when they update their models in round t."""
+    """Values that the agents of a block know when they update their models in round t."""
 
     t: int
     z: Array

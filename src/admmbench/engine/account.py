@@ -27,7 +27,7 @@ _WITHIN = {"params": ("sampling",), "privacy": ("total", "covers", "trials")}
 
 
 class Account(NamedTuple):
-    """An account says what all releases of the agent who pays most cost together."""
+    """Composed privacy loss of all mechanisms of the agent whose loss is largest."""
 
     one: str
     """What one release has."""
@@ -141,7 +141,7 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
 
 
 class Mechanism(Strict):
-    """A mechanism releases one number, so many times, with noise that is stated or solved for."""
+    """Mechanism that releases one number, so many times, with noise that is stated or solved for."""
 
     name: Literal["gaussian", "laplace", "pure"]
     """``pure`` stands for any epsilon-DP release."""

@@ -36,7 +36,7 @@ AnyFederation = Federation[Any, Any]
 
 
 class AlgorithmError(RuntimeError):
-    """An algorithm raised; the cause says what and where."""
+    """Error that an algorithm raised in a run; the cause says what and where."""
 
 
 def run_rounds(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> Trace:

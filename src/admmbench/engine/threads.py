@@ -39,7 +39,7 @@ def block_size(problem: BoundProblem[Any]) -> int:
 
 
 class Workers:
-    """Threads share out a list among them.
+    """Threads that serve the items of a list.
 
     Each worker takes the next item as soon as it is free, as agents differ in size.
     """

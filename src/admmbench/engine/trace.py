@@ -16,7 +16,7 @@ from admmbench.spec.run import RunSpec
 
 
 class Trace:
-    """A trace has arrays that fill up round by round.
+    """Arrays of a run that fill up round by round.
 
     Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` is the `Outcome` of each seed's run. A
     diverged one is NaN from then on; one that its method ended keeps its last values.

@@ -37,7 +37,7 @@ _ROUNDED = 1 + 1e-9
 
 
 class Terms(NamedTuple):
-    """What the noise of a mechanism is scaled for, and what a run makes of it."""
+    """Terms of a mechanism: the budget that its noise is scaled for, and the neighbours and sampling of a run."""
 
     epsilon: float
     """Budget of the release."""

@@ -19,7 +19,7 @@ _CONTRIBUTIONS: dict[Relation, int] = {"zero_out": 1, "replace": 2}
 
 
 class Neighbours(NamedTuple):
-    """How two neighbouring data sets differ, in keys that results store.
+    """Difference between two neighbouring data sets, in keys that results store.
 
     Attributes
     ----------

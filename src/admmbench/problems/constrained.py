@@ -215,7 +215,7 @@ class Constrained(_ConstrainedProblem, LossProblem):
 
 @dataclass(frozen=True)
 class Quadratic(_ConstrainedProblem):
-    """Minimise ``sum_i (w^T A_i w / 2 + b_i^T w)`` subject to ``C_i w + d_i = 0``, i = 0..n: (25) of he2023.
+    """Minimisation of ``sum_i (w^T A_i w / 2 + b_i^T w)`` subject to ``C_i w + d_i = 0``, i = 0..n: (25) of he2023.
 
     The matrices and vectors are drawn from the seed.
     """
