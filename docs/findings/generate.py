@@ -1,4 +1,4 @@
-"""Pages of findings, made from their templates and the kept results: ``make findings``.
+"""Pages of findings, made from their templates and the reference results: ``make findings``.
 
 Templates have sentences with quantities; what a sentence says of an order stands in ``{% holds %}`` before it. Lines of
 a paragraph may be broken anywhere.

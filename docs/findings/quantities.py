@@ -1,4 +1,4 @@
-"""Quantities of pages: numbers, counts and orders of the kept results, the verdicts, and the settings in use.
+"""Quantities of pages: numbers, counts and orders of the reference results, the verdicts, and the settings in use.
 
 Templates call these functions. A list in place of an argument gives the list of all results, see `over_lists`.
 """
@@ -77,7 +77,7 @@ def _kept(study: str) -> xr.Dataset | None:
 
 
 def results(study: str) -> xr.Dataset:
-    """Return the kept results of a study."""
+    """Return the reference results of a study."""
     if (found := _kept(study)) is None:
         raise LookupError(f"reference/ has no results of {study}")
     return found
@@ -799,7 +799,7 @@ def farthest_start(study: str, label: str, epsilon: float) -> float:
 
 
 def outdated(study: str) -> list[str]:
-    """Return the labels whose kept results are to be run again."""
+    """Return the labels whose reference results are to be run again."""
     return reference.outdated_labels(results(study))
 
 

@@ -413,7 +413,7 @@ def test_each_agent_has_so_many_labels_and_those_of_a_label_share_equally(agents
 @pytest.mark.parametrize("scheme", DRAWN[1:], ids=lambda scheme: scheme["scheme"])
 def test_a_run_whose_labels_share_out_says_what_neighbours_are(scheme):
     trace = simulate(make_dataset(), "objp", agents=scheme, rounds=1, seeds=2)
-    assert "neighbours are of the rows as they are shared out" in trace.attrs["shares"]
+    assert "neighbours are of the rows as they are partitioned" in trace.attrs["shares"]
     assert np.isfinite(trace.test_error.values[:, -1]).all()
 
 

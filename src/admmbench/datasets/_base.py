@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 from admmbench.validation import Text
 
-# End of a range of targets that is scaled. Slopes of `huber` are then about as large, and models about as far
+# End of a range of targets that is scaled. Derivatives of `huber` are then about as large, and models about as far
 # from zero, as those of classifiers, for which methods have their usual settings.
 TARGET_END = 10
 # Names of data sets and of attributes are parts of names of files.

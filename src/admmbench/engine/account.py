@@ -65,7 +65,7 @@ class Account(NamedTuple):
         }
 
     def searched(self, trials: float) -> dict[str, float]:
-        """Return the total of a search for settings, by who sees what of its trials.
+        """Return the total of a search for settings, by the trials that an attacker sees.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ def assemble(
     size: int | None = None,
     absent: int | None = None,
 ) -> AnyFederation:
-    """Share out the data and give every agent its noise.
+    """Partition the data and give every agent its noise.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def bind(
     absent: int | None = None,
     drawn: Splitter | None = None,
 ) -> BoundProblem[Any]:
-    """Share out the data: the problem of all agents, with their numbers of records and bounds on these.
+    """Partition the data, and return the problem of all agents, with their numbers of records and bounds on these.
 
     The records of an absent agent are nobody's. A partition that was drawn before is not drawn again.
     """

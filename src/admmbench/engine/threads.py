@@ -20,7 +20,7 @@ ItemT = TypeVar("ItemT")
 # A block's models should not be far from a core, and its work should outweigh the cost of handing it to a thread.
 BLOCK_BYTES = 6 * 2**20
 _BLOCK_WORK = 4e8
-# Part of all work that a block may have all the same: threads share out some dozens of blocks evenly.
+# Part of all work that a block may have all the same: threads get even parts of some dozens of blocks.
 _BLOCK_PART = 1 / 32
 # Parameters of mallopt, from glibc's malloc.h, and the largest threshold that it takes on 64 bits.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3

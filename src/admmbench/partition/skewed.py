@@ -17,7 +17,7 @@ from admmbench.validation import Count, Number
 
 # Part of what `Scheme.shares` returns.
 _TOUCHES = (
-    "labels decide who holds a row, so that neighbours are of the rows as they are shared out"
+    "labels decide who holds a row, so that neighbours are of the rows as they are partitioned"
 )
 
 

@@ -14,7 +14,7 @@ SHAPES = {"geometric": 1.0, "logarithmic": 0.0}
 
 
 CompositionScope = Literal["run", "every_trial", "best_trial"]
-"""Composition scope of a total: one run; or a search for its settings and the run, by who sees what of the trials."""
+"""Composition scope of a total: one run; or a search for its settings and the run, by the trials that are seen."""
 
 
 def epsilon_in_scope(ledger: Ledger, delta: float, scope: CompositionScope, trials: float) -> float:

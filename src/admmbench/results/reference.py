@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILES = "files.yaml"
-_HEAD = "# Kept results, see docs/reproducing.md.\n"
+_HEAD = "# Reference results, see docs/reproducing.md.\n"
 _SEARCH_COLUMNS = "method", "budget"
 TRIALS = *_SEARCH_COLUMNS, "settings", "error", "loss"
 """Columns of the file of all trials of a study, see `admmbench.tuning`."""
