@@ -122,7 +122,7 @@ class Products:
     ) -> None:
         self._records, self._W, self._N = records, n_columns, n_predictions
         dtype = records[0].dtype
-        lengths = np.concatenate([np.full(len(each), each.shape[1]) for each in records])
+        lengths = np.concatenate([np.full(len(batch), batch.shape[1]) for batch in records])
         rows = np.cumsum([0, *lengths])
         self.n_rows = int(rows[-1])
         first = [
@@ -130,7 +130,7 @@ class Products:
         ]
         apart = np.repeat(lengths, lengths)
         self.places = cupy().asarray(np.stack([np.concatenate(first), apart]))
-        every = [each.data.ptr + each.strides[0] * np.arange(len(each)) for each in records]
+        every = [batch.data.ptr + batch.strides[0] * np.arange(len(batch)) for batch in records]
         self._at_records = cupy().asarray(np.concatenate(every).astype(np.uint64))
         self._at_models = _Addresses(dtype.itemsize * n_columns * models)
         self._at_predictions = _Addresses(dtype.itemsize * n_predictions * rows[:-1])

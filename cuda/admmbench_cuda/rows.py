@@ -112,24 +112,24 @@ class DeviceParts(RowParts):
             ]
         )
         matrices = list(itertools.chain(*batches))
-        self._places = np.array([(each.share.agent, each.seed) for each in matrices])
+        self._places = np.array([(matrix.share.agent, matrix.seed) for matrix in matrices])
         agents, seeds = self._places.T
         records = [_records(batch, self._width, self._dtype) for batch in batches]
         n_predictions = self._seeds * K
         self._products = Products(records, (agents * S + seeds) * K, self._width, n_predictions)
-        self._counts = [each.shape[:2] for each in records]
+        self._counts = [array.shape[:2] for array in records]
         """Number of matrices, and their length, of each batch."""
         rows_of_each = np.repeat([R for _, R in self._counts], [B for B, _ in self._counts])
         owners = np.repeat(self._places, rows_of_each, axis=0).T
         self._owners = xp.asarray(np.ascontiguousarray(owners))
 
         def rows(values: Callable[[Share], Array], otherwise: float = 0) -> Array:
-            found = [
-                _padded(values(each.share), R, otherwise)
-                for own, (_, R) in zip(batches, self._counts, strict=True)
-                for each in own
+            padded = [
+                _padded(values(matrix.share), R, otherwise)
+                for batch, (_, R) in zip(batches, self._counts, strict=True)
+                for matrix in batch
             ]
-            return xp.asarray(np.concatenate(found))
+            return xp.asarray(np.concatenate(padded))
 
         self._targets = rows(lambda share: share.y.astype(np.int64), otherwise=-1)
         norms = rows(lambda share: share.norms.l1), rows(lambda share: share.norms.l2)
@@ -232,8 +232,8 @@ class DeviceParts(RowParts):
             for (B, R), (start, stop) in zip(self._counts, itertools.pairwise(ends), strict=True)
         ]
         total = np.zeros(self._shape)
-        found = on_host(cupy().concatenate(sums))
-        for (agent, seed), values in zip(self._places, found, strict=True):
+        losses_of_matrices = on_host(cupy().concatenate(sums))
+        for (agent, seed), values in zip(self._places, losses_of_matrices, strict=True):
             total[agent, seed : seed + self._seeds] = values
         return total
 

@@ -107,9 +107,9 @@ def _to_derivatives(row_to_derivatives: Any, outputs: int, shared: bool) -> Any:
             else:
                 row = u[first : first + outputs * apart : apart]
             _exponentials(row)
-            own = row[y[i]]
+            exponential = row[y[i]]
             row[y[i]] = 0
-            l1, l2 = equation(row, own, y[i], scale[i], lowest)
+            l1, l2 = equation(row, exponential, y[i], scale[i], lowest)
             if shared:
                 at = first
                 for k in range(uint64(outputs)):
@@ -146,12 +146,12 @@ def _evaluate(
         if row[k] > row[best]:
             best = k
     mistakes[i, s] = best != y[i]
-    own = float64(row[y[i]] - row[best])
+    difference = float64(row[y[i]] - row[best])
     _exponentials(row)
     total = float64(0)
     for k in range(len(row)):
         total += row[k]
-    losses[i, s] = math.log(total) - own
+    losses[i, s] = math.log(total) - difference
 
 
 @cuda.jit(device=True)

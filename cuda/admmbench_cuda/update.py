@@ -85,7 +85,7 @@ def make_update(
         models: Iterates,
         size: int,
         weights: Weights,
-        given: Array,
+        inputs: Array,
         keys: Array,
         release: Release,
         magnitude: Array,
@@ -104,7 +104,7 @@ def make_update(
             if start + q * THREADS < size:
                 w_[q] = models.w[uint64(s * size + start + q * THREADS)]
         for p in range(group * agents // groups, (group + 1) * agents // groups):
-            numbers = numbers_of(given[2:], p, s)
+            numbers = numbers_of(inputs[2:], p, s)
             first_of_all = (p * seeds + s) * size
             for q in range(EACH):
                 if start + q * THREADS < size:
@@ -119,7 +119,7 @@ def make_update(
                     values[q] = solve(values[q], z_[q], w_[q], dual_[q], weights, numbers)
             if noise_on_gradient or noise_on_solution:
                 added = perturb(
-                    values, release, keys[p, s], thread, given[0, p, s], given[1, p, s], room
+                    values, release, keys[p, s], thread, inputs[0, p, s], inputs[1, p, s], room
                 )
                 if release.measure:
                     magnitude[p, s, tile * THREADS + lane] = added
@@ -156,8 +156,8 @@ class OnDevice(Strategy):
         tiles, groups = -(-size // TILE), min(P, _GROUPS)
         noise = update.draw or Drawn.nothing((P, S))
         t, number = noise.place.tolist()
-        numbers = [np.broadcast_to(each, (P, S)) for each in step_numbers(update)]
-        given = xp.asarray(np.stack([noise.scale, noise.grid, *numbers]))
+        numbers = [np.broadcast_to(argument, (P, S)) for argument in step_numbers(update)]
+        inputs = xp.asarray(np.stack([noise.scale, noise.grid, *numbers]))
         magnitude = xp.zeros((P, S, tiles * THREADS if noise.measure else 1))
         partial = xp.empty((groups, S, size), z.dtype)
         entries, w = map(xp.ascontiguousarray, (gradient.entries, sub.w))
@@ -166,7 +166,7 @@ class OnDevice(Strategy):
             Iterates(*map(flat, (z, w, sub.dual, sub.sent, partial))),
             size,
             weights(update),
-            view(given),
+            view(inputs),
             view(self._on_device(noise.keys)),
             Release(noise.law, t, number, noise.measure),
             view(magnitude),

@@ -31,19 +31,19 @@ def gather(entries: Array, index: Array, dtype: Any) -> Array:
     """
     xp, (B, M), (S, K, N) = cupy(), index.shape, entries.shape[1:]
     entries = xp.ascontiguousarray(entries).reshape(-1, S * K, N)
-    found = xp.empty((B, S, K, M), dtype)
+    gathered = xp.empty((B, S, K, M), dtype)
     blocks = -(-M // _THREADS), -(-S * K // _ROWS), B
-    _gather[blocks, _THREADS](view(entries), view(index), view(found.reshape(B, S * K, M)))
-    return found
+    _gather[blocks, _THREADS](view(entries), view(index), view(gathered.reshape(B, S * K, M)))
+    return gathered
 
 
 @cuda.jit
-def _gather(entries: Array, index: Array, found: Array) -> None:
+def _gather(entries: Array, index: Array, gathered: Array) -> None:
     j, first, b = cuda.grid(1), cuda.blockIdx.y * _ROWS, cuda.blockIdx.z
-    if j >= found.shape[2]:
+    if j >= gathered.shape[2]:
         return
     source, place = min(b, entries.shape[0] - 1), index[b, j]
-    end = min(first + _ROWS, found.shape[1])
+    end = min(first + _ROWS, gathered.shape[1])
     values = cuda.local.array(_TOGETHER, entries.dtype)
     for row in range(first, end, _TOGETHER):
         for q in range(_TOGETHER):
@@ -51,4 +51,4 @@ def _gather(entries: Array, index: Array, found: Array) -> None:
                 values[q] = entries[source, row + q, place]
         for q in range(_TOGETHER):
             if row + q < end:
-                found[b, row + q, j] = values[q]
+                gathered[b, row + q, j] = values[q]

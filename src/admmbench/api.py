@@ -100,7 +100,7 @@ def _releases(
     """Cost of a release, from what `Releases` took of it."""
     counted: list[tuple[Cost, int]] = [(Laplace(*shift), count) for shift, count in laplace]
     counted += [(Pure(epsilon), count) for epsilon, count in pure]
-    counted += [(Gaussian(*each), count) for each, count in sampled]
+    counted += [(Gaussian(*event), count) for event, count in sampled]
     counted += approximate
     if gaussian:
         counted += [(Gaussian(gaussian**-0.5 if gaussian > 0 else float("nan")), 1)]

@@ -38,7 +38,7 @@ def test_files_of_the_configuration_end_in_yaml_or_yml(tmp_path):
     names = ("config.yaml", "config.yml", "laptop.yml")
     for name in names:
         (tmp_path / name).touch()
-    found = find_all(own=tmp_path)
+    found = find_all(folder=tmp_path)
     assert [found[name] for name in names] == [tmp_path / name for name in names]
     assert found["laptop.yaml"] == CONFIG / "laptop.yaml"
 

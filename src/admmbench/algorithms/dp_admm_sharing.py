@@ -101,5 +101,5 @@ class DPADMMSharing(Sharing):
         with np.errstate(over="ignore"):
             total = math.sqrt(2 * t * math.log(1 / privacy.delta)) * epsilon
             total += t * epsilon * np.expm1(epsilon)
-        own = {"epsilon_corollary": np.full(federation.problem.n_seeds, total)}
-        return {**Sharing.measure(self, t, state, federation), **own}
+        corollary = {"epsilon_corollary": np.full(federation.problem.n_seeds, total)}
+        return {**Sharing.measure(self, t, state, federation), **corollary}

@@ -261,9 +261,9 @@ def parameters_follow_the_unit_of_targets(case: LossCase) -> None:
         """Return whether derivatives at scaled predictions and targets are one multiple of the original ones."""
         for u, y in points:
             original = case.derivatives(u, y)
-            found = scaled.derivatives(u[:, None] / _SCALE, y[:, None] / _SCALE)[:, 0]
-            factor = np.vdot(found, original) / np.vdot(original, original)
-            if not np.allclose(found, factor * original, rtol=1e-6, atol=_ROUNDING):
+            derivatives = scaled.derivatives(u[:, None] / _SCALE, y[:, None] / _SCALE)[:, 0]
+            factor = np.vdot(derivatives, original) / np.vdot(original, original)
+            if not np.allclose(derivatives, factor * original, rtol=1e-6, atol=_ROUNDING):
                 return False
         return True
 

@@ -302,10 +302,10 @@ def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -
     seeds = len(spec.seeds)
     _check_model(where, snapshot.state, seeds)
     for name, arrays, axes in (("down", sent.down, (seeds,)), ("up", sent.up, (agents, seeds))):
-        for each in arrays:
-            if np.shape(each)[: len(axes)] != axes:
+        for array in arrays:
+            if np.shape(array)[: len(axes)] != axes:
                 raise ValueError(
-                    f"{where}: {name} has an array of shape {np.shape(each)}; expected down=(S, ...), up=(P, S, ...), "
+                    f"{where}: {name} has an array of shape {np.shape(array)}; expected down=(S, ...), up=(P, S, ...), "
                     f"with P = {agents} agents and S = {seeds} seeds"
                 )
 

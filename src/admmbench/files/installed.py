@@ -27,7 +27,7 @@ OWN, OWN_REFERENCE = Path(os.environ.get(CONFIG_FOLDER, "config")), Path("refere
 SUFFIXES = (".yaml", ".yml")
 
 
-def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
+def find_all(kind: str = "", folder: Path = OWN) -> dict[str, Path]:
     """Find the YAML files of a kind, the installed ones and the user's own.
 
     Parameters
@@ -35,7 +35,7 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
     kind
         Folder below the folder of the configuration: ``experiments``, ``claims``, ``tuned`` or ``seeds``; by default
         the folder itself, which holds ``config.yaml`` and its overlays.
-    own
+    folder
         The user's folder of the configuration; a file there replaces the installed one of the same name.
 
     Returns
@@ -50,8 +50,8 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
         If a folder of a kind has two files of one name.
     """
     files: dict[str, Path] = {}
-    for folder in (CONFIG, own):
-        for path in yaml_files(folder / kind):
+    for place in (CONFIG, folder):
+        for path in yaml_files(place / kind):
             name = path.stem if kind else path.name
             other = files.get(name)
             if other and other.parent == path.parent and other.suffix != path.suffix:

@@ -142,12 +142,12 @@ class Gaussian(Cost):
         log_y = np.maximum(loss, 0) + np.log(np.where(inside, ratio, 1))
         x = m * log_y + 0.5 / m
         if absent:
-            found = q * (np.exp(losses + log_y + log_ndtr(x)) - np.exp(losses) * ndtr(x - 1 / m))
+            tails = q * (np.exp(losses + log_y + log_ndtr(x)) - np.exp(losses) * ndtr(x - 1 / m))
             outside = np.zeros_like(losses)
         else:
-            found = q * (ndtr(1 / m - x) - np.exp(log_y + log_ndtr(-x)))
+            tails = q * (ndtr(1 / m - x) - np.exp(log_y + log_ndtr(-x)))
             outside = -np.expm1(np.minimum(losses, 0))
-        return np.where(inside, found, outside)
+        return np.where(inside, tails, outside)
 
     @property
     def shift(self) -> tuple[float, float, float]:

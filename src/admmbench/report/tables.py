@@ -304,7 +304,7 @@ def times(results: xr.Dataset) -> Table | None:
 
 def privacy(results: xr.Dataset) -> Table | None:
     """Return the table of totals after the last round, at finite budgets that were run; None if there are none."""
-    accountants = {each.variable: each.column for each in ACCOUNTANTS.values()}
+    accountants = {accountant.variable: accountant.column for accountant in ACCOUNTANTS.values()}
     totals = {
         "epsilon_claimed": "ε times rounds",
         **{name: head for name, head in accountants.items() if name in results},
