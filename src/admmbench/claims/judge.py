@@ -292,6 +292,7 @@ class _Case:
         apparent = joint_decision((part.outcome for part in parts), some=evidence.some)
         # A counterexample stands even if other runs are absent, and so does an example where one is enough.
         enough = Decision.SUPPORTED if evidence.some else Decision.CONTRADICTED
+        # Other choices of what the paper does not print might meet the statement, so our choice cannot contradict it.
         is_unprinted = bool(evidence.unprinted) and apparent == Decision.CONTRADICTED
         finding = Finding(
             evidence,
@@ -306,8 +307,10 @@ class _Case:
         )
         if finding.is_barred and apparent in (Decision.SUPPORTED, Decision.CONTRADICTED):
             finding = replace(finding, outcome=Decision.UNDECIDED)
+        # This overrules what is above: numbers on other data are shown and judge nothing, not even as undecided.
         if evidence.other_data or any(short.what == "data" for short in self.shortfalls):
             finding = replace(finding, outcome=Decision.NOT_RUN)
+        # More seeds help only against chance: not where runs failed, have no number, or differ by too little to matter.
         if apparent == Decision.UNDECIDED and not self.shortfalls:
             closed = (part.losses or part.gap or part.is_negligible for part in finding.decisive)
             if not any(closed):
@@ -332,16 +335,21 @@ class _Case:
         """Judge a contrast by its region, whose levels are those of one of several tests."""
         estimate = contrast.estimate
         is_random = estimate.deviation > 0
+        # Failures come before means, as a mean over only the runs that completed would make a method look too good.
         needed = [run for run in contrast.runs if run not in contrast.worse]
         losses = self._losses(needed)
         gap = None
+        # Levels that are corrected for several tests add up to these levels at most, which therefore bound the error.
         bounds = contrast.region.shown.bounds + contrast.region.refuted.bounds
         shown = contrast.region.shown.shown(estimate)
         if losses:
+            # A limit of the study would have ended a good method as well, so that it contradicts nothing.
             blamed = losses if contrast.blamed is None else self._losses(contrast.blamed)
             ends = {end for loss in blamed for end in loss.counts}
             outcome = Decision.UNDECIDED if ends <= {*LIMITS} else Decision.CONTRADICTED
         elif self._losses(contrast.worse) and (not shown or self._losses(contrast.worse, LIMITS)):
+            # Runs that are left of a worse method are its better ones: they may support the statement, not refute it.
+            # What a limit ended might have become better still, so then they do not support it either.
             losses = self._losses(contrast.worse)
             outcome = Decision.UNDECIDED
         elif gap := self._gap(contrast):

@@ -66,6 +66,8 @@ class Value(Evidence):
         if self.minus:
             quantity = Quantity.DIFFERENCE
         estimate: Estimate | Difference = runs.estimate(values)
+        # A minimum falls with every further run, so the paper's number of runs sets the depth, whatever ours is.
+        # Minima of two methods are from different seeds, so that no paired difference has their interval.
         if self.over_seeds == "best":
             depth = normal_minimum(self._sample_size(values))
             estimate = Estimate.of(minuend, runs.redrawn, depth)
@@ -219,6 +221,7 @@ class Trend(Grid, Comparison):
         limit = 100 * self.fraction
         last = 100 * statistics.final(runs.ds, self.metric)
         for label, epsilon in runs.present:
+            # Each run is divided by its own maximum, so that a seed with a high start does not outweigh the others.
             largest = runs.curve(self.metric, label, epsilon).max("round")
             ratio = last.sel(algorithm=label, epsilon=epsilon, drop=True) / largest
             yield runs.contrast(Quantity.END, ((label, epsilon),), at_most(limit), limit, ratio)
@@ -232,6 +235,7 @@ class Trend(Grid, Comparison):
         smallest = self.smallest(*(runs.mean(*point) for point in points))
         ends, region = (points[0], points[-1]), above_zero(smallest)
         yield runs.contrast(Quantity.FALL, ends, region, smallest, worse=ends[:1])
+        # With two budgets the fall is the only step, and a second test of it would lower the level of every refutation.
         for step in itertools.pairwise(points) if len(points) > 2 else ():
             region, rise = at_most(smallest), -runs.paired(*step)
             yield runs.contrast(Quantity.RISE, step, region, smallest, rise, worse=step[:1])
@@ -276,6 +280,7 @@ class Spread(Comparison):
 
         A diverged run of the wide group does not contradict that, but leaves the range unknown.
         """
+        # The jackknife drops a seed that lacks any value, so values of methods outside of the claim must not be here.
         values = runs.values.sel(
             algorithm=sorted({label for label, _ in runs.present}),
             epsilon=sorted({epsilon for _, epsilon in runs.present}),
@@ -329,6 +334,7 @@ class Inequality(Grid, Evidence):
             worst = (excess - ROUNDING * np.abs(right)).max("seed").values
             for place, values in enumerate(excess):
                 estimate = runs.estimate(values)
+                # What should hold in every run is no matter of chance: the worst run counts, as an exact number.
                 if self.each_run:
                     estimate = Estimate(float(worst[place]), 0.0, int(values.notnull().sum()))
                 region = at_most(-float(room[place]), refuted_above=0.0)
@@ -370,6 +376,7 @@ class Rate(Grid, Evidence):
         limit = self.exponent + (self.tolerance or 0.0)
         region = at_most(limit, refuted_above=math.inf if self.tolerance is None else None)
         for run in runs.present:
+            # The rate is that of the mean over seeds. The mean of the seeds' own slopes is another number.
             slopes = jackknife(runs.curve(self.metric, *run), statistics.last_slope)
             yield runs.contrast(Quantity.SLOPE, (run,), region, limit, slopes)
 

@@ -77,6 +77,7 @@ def judge_pairs(gap: xr.Dataset, margin: float) -> xr.DataArray:
         excludes 0, else better or worse if it excludes 0, else undecided; empty where the mean difference is NaN.
     """
     lower, upper = gap["lower"], gap["upper"]
+    # Equivalence is written last and replaces the others, as a difference within the margin does not matter.
     words = xr.full_like(lower, PairVerdict.UNDECIDED, "U10")
     words = words.where(~(lower > 0), PairVerdict.WORSE)
     words = words.where(~(upper < 0), PairVerdict.BETTER)
@@ -110,6 +111,7 @@ def judge_setting(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     excluded = (verdict == PairVerdict.WORSE).any("rival") & competes
     # Intervals that contradict each other, so that all methods are excluded, exclude none.
     excluded &= (competes & ~excluded).any("algorithm")
+    # Equivalence is not transitive, so the group is what is equivalent to one method, that with the lowest mean.
     lowest_place = means.where(competes & ~excluded, np.inf).argmin("algorithm")
     lowest = xr.DataArray(np.arange(means.sizes["algorithm"]), dims="algorithm") == lowest_place
     group = competes & (lowest | (verdict.isel(rival=lowest_place) == PairVerdict.EQUIVALENT))
@@ -141,6 +143,7 @@ def ranks(gap: xr.Dataset) -> xr.Dataset:
         ``lower`` and ``upper`` over ``algorithm``, NaN for methods that do not compete.
     """
     competes = gap["mean"].notnull().any("rival")
+    # Comparisons with NaN are false, so a pair that shows nothing moves neither bound.
     first = 1 + (gap["lower"] > 0).sum("rival")
     last = competes.sum("algorithm") - (gap["upper"] < 0).sum("rival")
     return xr.Dataset({"lower": first.where(competes), "upper": last.where(competes)})
@@ -165,6 +168,7 @@ def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) 
     xarray.DataArray
         Pseudo-values over ``seed``; for one seed, the statistic itself.
     """
+    # All means in a statistic must be over the same seeds, or a missing run would look like an effect.
     whole = values.dropna("seed", how="any")
     n = whole.sizes["seed"]
     if n < 2:
@@ -225,6 +229,7 @@ class Region:
 
     def is_negligible(self, contrast: Contrast) -> bool:
         """Return whether a difference is too small to matter: shown to be above 0 all the same, or without variance."""
+        # Without variance the interval is a point, which shows any difference, however small: so its size alone counts.
         if contrast.deviation == 0:
             return abs(contrast.value) < self.relevant
         inconclusive = self.shown.shown(contrast) and self.refuted.shown(contrast)
@@ -232,6 +237,7 @@ class Region:
 
     def judge(self, contrast: Contrast) -> Decision:
         """Judge whether a contrast lies in the region, whose levels :meth:`among` has corrected."""
+        # A negligible difference can meet both criteria at once, so it must be ruled out before either is read.
         if self.is_negligible(contrast):
             return Decision.UNDECIDED
         if self.refuted.shown(contrast):
@@ -241,6 +247,7 @@ class Region:
 
 def within(centre: float, margin: float) -> Region:
     """Make the region no farther from the centre than the margin, by two one-sided tests (Schuirmann 1987)."""
+    # Both tests must succeed to show the region, so each has 5 %; either refutes it, so these two have 5 % together.
     low, high = centre - margin, centre + margin
     return Region(
         Criterion("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
@@ -294,6 +301,7 @@ def at_most(limit: float, refuted_above: float | None = None) -> Region:
 
 def joint_decision(decisions: Iterable[Decision], *, some: bool = False) -> Decision:
     """Return the verdict on several contrasts together, of which all must hold, or with ``some``, one."""
+    # If all contrasts must hold, one refuted contrast settles it; if one is enough, one shown contrast does.
     present = set(decisions)
     order = [Decision.CONTRADICTED, Decision.NOT_RUN, Decision.UNDECIDED, Decision.SUPPORTED]
     return next(

@@ -62,6 +62,7 @@ def ends(
     """
     error = np.sqrt(1 / n + redrawn)
     tail = (1 + level) / 2
+    # Noncentral t is skewed, so both ends need a quantile of their own; Student's are mirror images.
     if depth:
         quantiles = [nctdtrit(n - 1, depth / error, end) for end in (tail, 1 - tail)]
     else:
@@ -95,6 +96,7 @@ def student(
     mean, deviation, n = xr.apply_ufunc(
         moments, values, input_core_dims=[["seed"]], output_core_dims=[[], [], []]
     )
+    # A few seeds may have equal values by chance, and the interval would be a point that shows everything.
     deviation = np.maximum(deviation, least)
     lower, upper = ends(mean, deviation, n.where(n > 1), level, redrawn)
     return xr.Dataset(
@@ -313,6 +315,7 @@ def half_width_over_records(mistakes: xr.DataArray, level: float | xr.DataArray)
     """
     n = mistakes.sizes["record"]
     parts = mistakes.transpose("algorithm", "record")
+    # Methods that fail on the same records vary together, so the variance of a difference needs their covariance.
     covariances = np.atleast_2d(np.cov(parts.values))
     variances = np.diag(covariances)
     error = np.sqrt(np.maximum(variances[:, None] + variances[None] - 2 * covariances, 0) / n)

@@ -88,6 +88,7 @@ def levels(
         dims=("algorithm", "rival"),
     )
     first = list(stated)
+    # Levels of stated methods leave out those added later, so that nobody who joins can change their verdicts.
     by_pair.loc[first, first] = level_of_pairs(math.comb(len(first), 2), settings, analyses)
     for label, turn in added.items():
         level = level_of_added(turn, len(first), settings, analyses)
@@ -131,6 +132,8 @@ def intersected(
         if intersection is None:
             intersection = interval
             continue
+        # All analyses hold together, so the value lies in each interval. An analysis without one, as of a single seed,
+        # excludes nothing, and its NaN must not spread.
         low, high = intersection["lower"].fillna(-np.inf), intersection["upper"].fillna(np.inf)
         lower = interval["lower"].where(interval["lower"] > low, low)
         upper = interval["upper"].where(interval["upper"] < high, high)

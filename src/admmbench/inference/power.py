@@ -51,6 +51,7 @@ def chance_of_bound(contrast: Contrast, bound: Bound, n: int) -> float:
 def chance(contrast: Contrast, criterion: Criterion, n: int) -> float:
     """Return a lower limit of the probability that ``n`` seeds meet the criterion, if the contrast is as estimated."""
     chances = [chance_of_bound(contrast, bound, n) for bound in criterion.bounds]
+    # The bounds are of the same data, and no joint probability is known: these limits hold whatever it is.
     if criterion.how == "any":
         return max(chances)
     return max(sum(chances) - (len(chances) - 1), 0.0)

@@ -55,6 +55,8 @@ class Terms(NamedTuple):
     """See `Replaced`; None where a record contributes nothing to one neighbour."""
 
 
+# Gaussian noise has an event of dp-accounting, and is a class here all the same. An event has no divergences for our
+# distributions, no shift for audits, and no rule by which ledgers merge rounds. None states (epsilon, delta) alone.
 @dataclass(frozen=True)
 class Cost(ABC):
     """Privacy loss of one mechanism, of one kind: the numbers of a subclass are its fields.

@@ -49,6 +49,7 @@ def ledger(run: RunFacts, problem: BoundProblem[Any], budget: Privacy) -> Ledger
     if release is None:
         return ledger
     rounds = range(1, run.rounds + method.extra_rounds + 1)
+    # Solving for a total composes many ledgers, so that equal rounds are one entry with a count.
     for t in rounds[:1] if method.steady else rounds:
         times = len(rounds) if method.steady else 1
         if cost := method.cost(t, problem, budget, release):

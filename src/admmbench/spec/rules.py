@@ -60,6 +60,7 @@ def _random_participation(run: RunFacts) -> str:
 
 
 def _protects_agents(run: RunFacts) -> bool:
+    # Without a noisy release no total is claimed, so that its unit does not matter.
     return run.privacy.unit == "agent" and run.release is not None
 
 
@@ -72,6 +73,7 @@ def _sums_securely(run: RunFacts) -> bool:
 
 
 def _sum_unproved(run: RunFacts) -> bool:
+    # Parts of normal noise add up to normal noise of known variance; a sum of Laplace numbers has another law.
     release = run.release
     return release is not None and (run.as_problem.sharing != "rows" or release.law != "gaussian")
 
@@ -142,6 +144,7 @@ SHARING_RULES: list[Rule[RunFacts]] = [
         'state sharing in its class, such as ("rows",)',
         blames_method=True,
     ),
+    # Constraints come before the rule on sharing, which would refuse these runs as well, and name the wrong fix.
     Rule(
         "constraints that the method takes",
         lambda run: "constrained" == run.as_problem.sharing not in run.method.sharing,
@@ -279,6 +282,7 @@ PRIVACY_RULES: list[Rule[RunFacts]] = [
         "privacy.trust: secure_sum needs sensitivity: global, as agents scale their noise alike",
         "set it, or use trust: agents",
     ),
+    # The last three rules refuse a missing guarantee; special causes come first, as each has a fix of its own.
     Rule(
         "a total of what has noise",
         lambda run: run.method.release is None and _missing_guarantee(run),

@@ -77,6 +77,7 @@ class Step(NamedTuple):
 
     def smooth(self) -> Array:
         """Bound by Young's inequality with 1 / eta - L: (31) of ryu2022, (33) of huang2019."""
+        # Without noise 1 / eta of theorem 2 is L, and the term is 0, not 0 / 0.
         spare = self.inverse_eta - self.L
         young = np.divide(
             self.noise, 2 * spare, out=np.zeros_like(self.noise), where=self.noise > 0
@@ -167,6 +168,7 @@ class Theorem(Average, ABC):
                 lambda block: block.parts.objective.gradient(at_optimum[block.agents]).value
             )
         )
+        # The left side is a difference from F(w*): a worse optimum would make it smaller, and hide a violation.
         gap = _suboptimality(whole, w, gradients.sum(axis=0))
         if (gap > _PRECISION).any():
             raise ValueError(f"average: the optimum over W is known to {gap.max():.0e}, not 1e-8")
@@ -207,6 +209,7 @@ class Theorem(Average, ABC):
         """Sum up what the proof says of an update."""
         gradient, optimum, p = update.gradient, self.memory.optimum, before.agents
         assert gradient is not None
+        # The proofs are about f_p with its penalty, whose gradient is added only within the update.
         full_gradient = gradient.value + update.strength * before.parts.whole.penalty.gradient(
             before.z
         )
@@ -229,6 +232,7 @@ class Theorem(Average, ABC):
         super().after_round(t, state, federation)
         course, rho = self.memory, self.method.rho(t, federation.privacy.epsilon)
         (away, dual), (away_now, dual_now) = course.start, self.distances(state, rho)
+        # These differences do not telescope, as rho and weights change from round to round: so each round is summed.
         change = rho / 2 * (away_now - away) + (dual_now - dual) / (2 * rho)
         course.drawn -= self.weight(t) * change
         course.largest = np.maximum(course.largest, np.sqrt(dual_now.sum(axis=0)))
@@ -249,10 +253,12 @@ def _noise(update: LocalUpdate, before: Subproblem, full_gradient: Array) -> Arr
     if update.draw is None or update.gradient is None:
         return np.zeros_like(z)
     draw = replace(update.draw, measure=False, note=None)  # the same numbers again
+    # Adding noise rounds the value to a grid as well, so what was added is a difference, and not the drawn number.
     if fused.noise == "gradient":
         value = update.gradient.value
         return np.asarray((value + draw) - value)
     dual = before.dual
+    # Where the agents begin, the first update ascends the dual variables itself, after `before` was noted.
     if fused.order == "agents" and fused.flags()["first"]:
         dual = dual_ascent(dual, before.rho_dual, before.w, before.sent)
     inverse_eta = np.broadcast_to(np.asarray(update.schedule["inverse_eta"]), z.shape[:2])
@@ -267,6 +273,7 @@ def _suboptimality(whole: BoundRows, w: Array, gradient: Array) -> Array:
     weight, axes, W = whole.total_strength, (1, 2), whole.feasible
     known, curved = (gradient * w).sum(axis=axes), np.full(len(w), np.inf)
     if not whole.penalty.smooth:
+        # A linear bound of the l1 norm is loose at 0, so it enters as it is: soft thresholding minimises over both.
         known += weight * whole.penalty.value(w)
         gradient = np.sign(gradient) * np.maximum(np.abs(gradient) - weight, 0)
     elif weight:

@@ -102,6 +102,7 @@ def search(
             if at(place) not in known
         )
         place, direction = next(new, (best, last))
+        # No neighbour is new, so that only a finer grid around the same best has anything left to try.
         if place == best:
             if (step := next(steps, 0.0)) == 0.0:
                 break
@@ -109,6 +110,8 @@ def search(
         tried[place] = Trial(at(place), measure(at(place)))
         if tried[place].score < tried[best].score:
             best, last = place, direction
+    # A best at the end of what was tried may have better values beyond it. Whole steps get there, where the last, finer
+    # ones would stay near the edge.
     for _ in range(trials // FURTHER):
         directions = _open_directions(axes, tried[best].settings, list(tried.values()))
         if not directions:
@@ -131,6 +134,7 @@ def _with_sensitivity(
     trials, best = list(result.trials), result.best.settings
     nearby_errors: NearbyErrors = {}
     for path, axis in axes.items():
+        # A copy of the axis rounds and ends as the axis does: at an end the next value is the best itself.
         near = axis.model_copy(update={"start": best[path], "factor": 2})
         nearby_errors[path] = []
         for k in (-1, 1):
@@ -148,6 +152,7 @@ def _with_sensitivity(
 
 def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:
     """Yield the places that are one step along an axis away, with the direction."""
+    # The direction that helped last may help again. It comes twice, and its place is known the second time.
     for axis, sign in [first, *itertools.product(range(len(place)), (1, -1))]:
         moved = list(place)
         moved[axis] += sign * step
