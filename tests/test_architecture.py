@@ -264,7 +264,7 @@ def stored(node):
 
 def bases(node, tree):
     """Classes of other modules that a class is made from, perhaps by way of those of its own module."""
-    places = {}
+    places = dict[str, str]()
     for each in ast.walk(tree):
         if isinstance(each, ast.ImportFrom):
             places |= {a.asname or a.name: f"{each.module}.{a.name}" for a in each.names}

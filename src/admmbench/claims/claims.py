@@ -21,7 +21,7 @@ from admmbench.validation import Strict, adapter, messages, unknown
 
 
 class ClaimError(ValueError):
-    """A file of claims is wrong; the message names the file, the claim and the nearest name."""
+    """Error in a file of claims; the message names the file, the claim and the nearest name."""
 
 
 class Claim(Strict):

@@ -22,7 +22,7 @@ from admmbench.problems.newton import matvec
 
 @dataclass
 class Course:
-    """What both sides are made of, for S seeds, n agents and d variables."""
+    """Quantities of both sides of the inequalities, for S seeds, n agents and d variables."""
 
     w: Array
     """w*, shape (S, d)."""

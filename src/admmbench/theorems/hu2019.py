@@ -19,7 +19,7 @@ _ROUNDING = 2.0**-44
 
 @dataclass
 class Course:
-    """What both sides are made of, for S seeds and M parties."""
+    """Quantities of both sides of the inequalities, for S seeds and M parties."""
 
     printed: Array
     """``gamma_m(rho) / 2 - sigma_max(D_m^T D_m)``, shape (M,)."""

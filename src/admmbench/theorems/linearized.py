@@ -38,7 +38,7 @@ _PRECISION = 1e-8
 
 @dataclass
 class Course(Sums):
-    """What both sides of a theorem are made of."""
+    """Quantities of both sides of a theorem."""
 
     drawn: Array
     """Sum of the right side as drawn, for each agent, shape (P, S)."""
