@@ -149,6 +149,14 @@ def test_a_failure_is_shown_at_once_with_the_end_of_its_log(snakemake, tmp_path)
     assert last.startswith("0 of 2 jobs in 0 s; 1 failed. The same command tries them again")
 
 
+def test_a_failure_without_a_word_says_so(snakemake, tmp_path):
+    log = tmp_path / "aggregate.log"
+    snakemake.begins()
+    snakemake.starts(1, [log], e="small")
+    snakemake.fails(1, [log], "")
+    assert snakemake.ends()[0].endswith(f"{log} is empty, as that of a killed process may be")
+
+
 def test_a_lock_names_the_command_that_removes_it(snakemake):
     snakemake.begins()
     text = "Error: Directory cannot be locked. ... with the --unlock argument."

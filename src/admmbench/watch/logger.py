@@ -223,9 +223,11 @@ class LogHandler(LogHandlerBase):
             from admmbench.watch.board import last_lines
 
             elapsed, title = duration(job.elapsed or 0.0), job.description.strip()
-            self._print(f"✗ {title} failed after {elapsed}; {job.fields['log']} ends:")
-            scheduler_lines = [record.rule_msg] if record.rule_msg else []
-            for line in [*last_lines(job, _LAST_LINES), *scheduler_lines]:
+            lines = [*last_lines(job, _LAST_LINES), *filter(None, [record.rule_msg])]
+            log = job.fields["log"]
+            end = f"{log} ends:" if lines else f"{log} is empty, as that of a killed process may be"
+            self._print(f"✗ {title} failed after {elapsed}; {end}")
+            for line in lines:
                 self._print(f"    {line}")
 
     def _conclusion(self, board: Board) -> str:
