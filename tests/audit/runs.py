@@ -12,6 +12,15 @@ from admmbench.datasets import Dataset
 from admmbench.spec.run import RunSpec
 
 THREE = make_dataset(60, n_classes=3)
+# A problem in which agents count alike, for totals of whole agents.
+WEIGHED_BY_AGENT = {
+    "loss": "logistic",
+    "average": "agents",
+    "per": "agent",
+    "penalty": "l2",
+    "strength": 0.3,
+    "records": {"max_l2_norm": 1},
+}
 TWO = make_dataset(60, n_classes=2)
 SHORT = AuditSettings(rounds=3, repeats=24, canaries=["worst"])
 

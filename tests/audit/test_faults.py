@@ -14,7 +14,7 @@ from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.privacy import Ledger, Noise, Pure, Sampler, noise, samplers
 from admmbench.problems.rows import BoundRows, RowParts
-from tests.audit.runs import THREE, TWO, failed, make_spec, short_audit
+from tests.audit.runs import THREE, TWO, WEIGHED_BY_AGENT, failed, make_spec, short_audit
 
 SAMPLED = {"params": {"sampling": 0.3}}
 PLUGIN = """
@@ -346,14 +346,7 @@ def update(self, sub):
 # Whole agents
 
 AGENT = {
-    "problem": {
-        "loss": "logistic",
-        "average": "agents",
-        "per": "agent",
-        "penalty": "l2",
-        "strength": 0.3,
-        "records": {"max_l2_norm": 1},
-    },
+    "problem": WEIGHED_BY_AGENT,
     "privacy": {"unit": "agent"},
 }
 CLIPPED = {"learning_rate": 6.0, "local_updates": 3, "clip": 0.3}

@@ -14,21 +14,13 @@ from admmbench.engine.threads import workers
 from admmbench.results import reference
 from admmbench.spec.guarantees import guarantee
 from admmbench.spec.run import RunSpec
-from tests.audit.runs import TWO, make_spec, short_audit
+from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec, short_audit
 
 PARAMS = {
     "dpsgd": {"learning_rate": 4.0},
     "dp_scaffold": {"learning_rate": 2.0, "local_updates": 2},
     "dp_fedavg": {"learning_rate": 4.0, "local_updates": 3, "clip": 0.3},
     "dp_fedadmm": {"rho": 0.1, "learning_rate": 2.0, "local_updates": 3, "clip": 0.3},
-}
-PROBLEM = {
-    "loss": "logistic",
-    "average": "agents",
-    "per": "agent",
-    "penalty": "l2",
-    "strength": 0.3,
-    "records": {"max_l2_norm": 1},
 }
 WRITERS = {"scheme": "by_writer"}
 AGENT = 4
@@ -40,7 +32,7 @@ def make(name, relation="zero_out", trust="agents", **changes):
         "dataset": TWO,
         "algorithm": name,
         "params": PARAMS[name],
-        "problem": PROBLEM,
+        "problem": WEIGHED_BY_AGENT,
         "agents": WRITERS,
         "privacy": {"unit": "agent", "relation": relation, "trust": trust},
         "epsilon": 1.0,
@@ -93,7 +85,7 @@ def test_weights_and_shares_of_noise_tell_no_number_of_records(name):
 def test_audits_find_nothing(name, relation):
     settings = AuditSettings(rounds=2, repeats=24, canaries=["worst", "natural"])
     privacy = {"unit": "agent", "relation": relation}
-    assert short_audit(name, TWO, settings, problem=PROBLEM, privacy=privacy).complete
+    assert short_audit(name, TWO, settings, problem=WEIGHED_BY_AGENT, privacy=privacy).complete
 
 
 def test_the_errors_of_the_page_are_those_of_the_kept_results():
@@ -109,11 +101,17 @@ def test_the_errors_of_the_page_are_those_of_the_kept_results():
 
 
 def test_methods_without_noise_go_beside_those_with_totals_for_agents():
-    spec = make_spec("centralized", TWO, rounds=1, problem=PROBLEM, privacy={"unit": "agent"})
+    spec = make_spec(
+        "centralized", TWO, rounds=1, problem=WEIGHED_BY_AGENT, privacy={"unit": "agent"}
+    )
     assert guarantee(spec).kind == "none"
 
 
 def test_a_delta_above_one_over_the_number_of_agents_is_warned_of():
-    spec = make_spec("dp_fedavg", TWO, delta=0.3, problem=PROBLEM, privacy={"unit": "agent"})
+    spec = make_spec(
+        "dp_fedavg", TWO, delta=0.3, problem=WEIGHED_BY_AGENT, privacy={"unit": "agent"}
+    )
     assert "of the n = 4 agents" in spec.delta_warning
-    assert not make_spec("dp_fedavg", TWO, problem=PROBLEM, privacy={"unit": "agent"}).delta_warning
+    assert not make_spec(
+        "dp_fedavg", TWO, problem=WEIGHED_BY_AGENT, privacy={"unit": "agent"}
+    ).delta_warning
