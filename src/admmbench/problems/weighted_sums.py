@@ -173,6 +173,19 @@ def _sum_tile(
             )
 
 
+def _pointers(
+    context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any
+) -> Callable[..., Any]:
+    """Return the function that points to an item of an argument, by the argument's number and the item's index."""
+
+    def pointer(argument: int, *index: Any) -> Any:
+        kind = signature.args[argument]
+        array = context.make_array(kind)(context, builder, arguments[argument])
+        return cgutils.get_item_pointer(context, builder, kind, array, index)  # type: ignore[no-untyped-call]
+
+    return pointer
+
+
 @_vector_instructions
 def _turn(
     typing: Any,
@@ -196,10 +209,7 @@ def _turn(
     def code(context: Any, builder: ir.IRBuilder, _: Any, arguments: Any) -> Any:
         intp = context.get_value_type(types.intp)
 
-        def pointer(argument: int, *index: Any) -> Any:
-            kind = signature.args[argument]
-            array = context.make_array(kind)(context, builder, arguments[argument])
-            return cgutils.get_item_pointer(context, builder, kind, array, index)  # type: ignore[no-untyped-call]
+        pointer = _pointers(context, builder, signature, arguments)
 
         def vector_at(argument: int, kind: Any, *index: Any) -> tuple[Any, dict[str, int]]:
             number = context.get_value_type(kind)
@@ -274,10 +284,7 @@ def _add_up(
         nothing, zeros = ir.Constant(vector, ir.Undefined), ir.Constant(vector, None)
         first = ir.Constant(ir.VectorType(ir.IntType(32), columns), None)
 
-        def pointer(argument: int, *index: Any) -> Any:
-            kind = signature.args[argument]
-            array = context.make_array(kind)(context, builder, arguments[argument])
-            return cgutils.get_item_pointer(context, builder, kind, array, index)  # type: ignore[no-untyped-call]
+        pointer = _pointers(context, builder, signature, arguments)
 
         def vector_at(argument: int, *index: Any) -> Any:
             return builder.bitcast(pointer(argument, *index), vector.as_pointer())
