@@ -68,6 +68,8 @@ check: env
 	$(BIN)/ruff check --preview --select PLW1514 src  # text is in UTF-8 whatever the locale is
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@# Names that tests import, which mypy does not check.
+	collected=$$($(BIN)/python -m pytest -qqq --collect-only) || { echo "$$collected"; exit 1; }
 	$(BIN)/codespell
 	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py' 'cuda/*.py')
 	$(BIN)/snakefmt --check Snakefile workflow src/admmbench/scaffold

@@ -12,8 +12,8 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.engine.account import of_run
 from admmbench.privacy import Draw, Noise, Sampler
 from admmbench.spec.guarantees import guarantee
-from tests.audit.runs import TWO, failed, make_spec, short_audit
-from tests.privacy.test_units import PARAMS, PROBLEM, SHARED
+from tests.audit.runs import TWO, WEIGHED_BY_AGENT, failed, make_spec, short_audit
+from tests.privacy.test_units import PARAMS, SHARED
 
 Q = 0.2
 COHORT = {"unit": "agent", "trust": "secure_sum", "relation": "replace", "cohort": 2}
@@ -29,7 +29,7 @@ SAMPLED = [
 
 
 def make(name, **changes):
-    given = {"params": PARAMS[name], "problem": PROBLEM, "privacy": COINS, "dtype": "float64"}
+    given = {"params": PARAMS[name], "problem": WEIGHED_BY_AGENT, "privacy": COINS, "dtype": "float64"}
     return make_spec(name, TWO, **{**given, **changes})
 
 
@@ -68,7 +68,7 @@ def test_the_ledgers_of_a_run_have_what_its_account_has(name, privacy):
 @pytest.mark.parametrize(("name", "privacy"), SAMPLED, ids=str)
 def test_audits_find_nothing(name, privacy):
     settings = AuditSettings(rounds=2, repeats=60, canaries=["worst"])
-    given = {"problem": PROBLEM, "privacy": privacy, "params": PARAMS[name], "epsilon": 8.0}
+    given = {"problem": WEIGHED_BY_AGENT, "privacy": privacy, "params": PARAMS[name], "epsilon": 8.0}
     assert short_audit(name, TWO, settings, **given).complete
 
 
@@ -126,7 +126,7 @@ def test_faults_of_participation_are_found(monkeypatch, method, fault, privacy, 
     owner = Noise if method is Noise.part else Sampler
     monkeypatch.setattr(owner, method.__name__, lambda *given: fault(method, *given))
     settings = AuditSettings(rounds=3, repeats=200, canaries=["worst"])
-    given = {"problem": PROBLEM, "privacy": privacy, "params": PARAMS["dp_fedavg"]}
+    given = {"problem": WEIGHED_BY_AGENT, "privacy": privacy, "params": PARAMS["dp_fedavg"]}
     assert sentence in failed(short_audit("dp_fedavg", TWO, settings, **given))[level]
 
 

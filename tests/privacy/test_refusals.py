@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.audit.runs import TWO, make_spec
+from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec
 from tests.privacy.test_participation import COHORT, COINS
-from tests.privacy.test_units import PROBLEM
 
 AGENT = {"unit": "agent"}
 NO_BUDGET = {"epsilon": float("inf")}
@@ -61,4 +60,4 @@ RECORDS = {"problem": {"loss": "logistic", "average": "records"}}
 )
 def test_what_no_total_is_proved_for_is_refused(name, privacy, changes, message):
     with pytest.raises(ValueError, match=message):
-        make_spec(name, TWO, **{"problem": PROBLEM, "privacy": privacy, **changes})
+        make_spec(name, TWO, **{"problem": WEIGHED_BY_AGENT, "privacy": privacy, **changes})
