@@ -36,6 +36,8 @@ def completed(line, tmp_path):
         ("admmbench st", ["study"]),
         ("admmbench plan --meas", ["--measure"]),
         ("admmbench study lap", ["laptop.yaml"]),
+        ("admmbench figures qui", ["quick"]),
+        ("admmbench figures min", ["mine.yaml", "minutes.y.html"]),
         ("admmbench plan --configfile min", ["mine.yaml"]),
         ("admmbench check objp", ["objp", "objpm"]),
     ],

@@ -191,6 +191,15 @@ def plugin_names(prefix: str, **_: Any) -> list[str]:
     return [*list_algorithms(), *list_losses(), *list_datasets(), *files]
 
 
+def source_names(prefix: str, **_: Any) -> list[str]:
+    """List experiments, and files and folders below this folder."""
+    from argcomplete.completers import FilesCompleter
+
+    from admmbench.files.installed import find_all
+
+    return [*find_all("experiments"), *FilesCompleter()(prefix)]
+
+
 def dataset_names(**_: Any) -> list[str]:
     """List the data sets that have a name."""
     from admmbench import list_datasets
@@ -199,7 +208,7 @@ def dataset_names(**_: Any) -> list[str]:
 
 
 # Attributes of arguments whose names differ from the name of the value.
-_DESTINATIONS = {"KEY=VALUE": "settings", "{method,loss,dataset}": "kind"}
+_DESTINATIONS = {"KEY=VALUE": "settings", "SOURCE": "file", "{method,loss,dataset}": "kind"}
 # Function that reads a value, and function that lists completions in a shell (None: files), by the name of the value.
 _VALUES: dict[str, tuple[Callable[[str], Any], Callable[..., list[str]] | None]] = {
     **dict.fromkeys(("FILE", "FOLDER", "TABLE", "FIRST", "SECOND"), (parse_path, None)),
@@ -207,4 +216,5 @@ _VALUES: dict[str, tuple[Callable[[str], Any], Callable[..., list[str]] | None]]
     **dict.fromkeys(("NAME", "NAMES"), (str, plugin_names)),
     **dict.fromkeys(("CONFIG", "WORDS"), (str, overlay_names)),
     "DATASET": (str, dataset_names),
+    "SOURCE": (parse_path, source_names),
 }

@@ -26,7 +26,7 @@ def _figures(options: argparse.Namespace) -> None:
       admmbench figures huang2019_l2 --reference
       admmbench figures mine.json --results results/quick/results.nc
 
-    FILE             figures.json of an experiment, a list of figures in JSON, a file of results
+    SOURCE           figures.json of an experiment, a list of figures in JSON, a file of results
                      (.nc), or with --reference the name of an experiment
     --results FILE   results.nc, for figures in JSON
     --reference      draw the reference results
