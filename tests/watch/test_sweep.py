@@ -117,6 +117,12 @@ def test_arrays_are_a_data_set_as_they_are_of_simulate(tmp_path, made):
         sweep("digits", ["objp"], epsilons=1, folder=tmp_path, groups=groups)
 
 
+def test_a_former_key_is_accepted_with_a_warning(tmp_path, made):
+    grid = {**GRID, "seeds": None, "looks": [2]}
+    with pytest.warns(FutureWarning, match="^sweep: looks is now called interim_analyses"):
+        assert sweep("digits", ["objp"], folder=tmp_path, workers=1, **grid).sizes["seed"] == 2
+
+
 def test_totals_are_those_of_whole_runs(tmp_path, made):
     grid = {"totals": 1, "rounds": 2, "seeds": 1, "sensitivity": "global", "workers": 1}
     found = sweep("digits", ["objp"], folder=tmp_path, **grid)

@@ -256,7 +256,7 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
     overrides = {
-        pattern: _in_present_keys(changes, f"configuration: overrides: {pattern}")
+        pattern: rename_former_keys(changes, f"configuration: overrides: {pattern}")
         for pattern, changes in checked.overrides.items()
     }
     experiments = {}
@@ -273,7 +273,7 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
             )
         with _config_errors():
             file_name(name, "configuration: experiments")
-        content = _in_present_keys(read_mapping(available[name]), str(available[name]))
+        content = rename_former_keys(read_mapping(available[name]), str(available[name]))
         matching = (changes for pattern, changes in overrides.items() if _matches(name, pattern))
         changed = reduce(merged, matching, content)
         recorded = {kind: paths[name] for kind, paths in recorded_files.items() if name in paths}
@@ -409,7 +409,7 @@ def report_name(overlays: Iterable[str]) -> str:
         return file_name("+".join(Path(name).stem for name in overlays) or "config", "report")
 
 
-def _in_present_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
+def rename_former_keys(content: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Return what a user wrote of an experiment by present keys, so that it can be merged, and warn of former ones.
 
     Raises

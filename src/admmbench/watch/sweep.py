@@ -21,7 +21,7 @@ from admmbench.jobs.progress import shown
 from admmbench.spec.fields import SEEDS
 from admmbench.study.address import LOG
 from admmbench.study.aggregate import aggregate, read
-from admmbench.study.config import CONFIG, check_experiment
+from admmbench.study.config import CONFIG, check_experiment, rename_former_keys
 from admmbench.validation import Count, checked, expanded
 from admmbench.watch.study import run_turns
 
@@ -118,6 +118,7 @@ def sweep(
         content["epsilon"] = epsilons
     if totals is not None:
         content["privacy"] = {**content.get("privacy", {}), "total": totals}
+    content = rename_former_keys(content, "sweep")
     experiments = [
         check_experiment({"title": "sweep", **content, "dataset": data}, "sweep")
         for data in (dataset if several else [dataset])
