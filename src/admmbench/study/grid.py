@@ -41,6 +41,7 @@ from admmbench.validation import ByBudget, Count, Epsilons, Number, messages
 _UNUSABLE_SETTINGS = (
     " (settings under this label are of another method, data set or loss, or along other axes)"
 )
+Margin = Annotated[Number, Field(ge=0)]
 # Seeds of a block where an experiment does not state the size.
 SEED_BLOCK = 10
 
@@ -94,7 +95,7 @@ class Grid(Settings):
     ordered: dict[str, ByBudget[Count]] = {}
     """Seeds beyond the first interim analysis, by label and budget: from config/seeds/, which
     `admmbench study --until-decided` writes."""
-    margin: Annotated[Number, Field(ge=0)] = 0.0
+    margin: Margin = 0.0
     """Largest difference of two methods that does not matter: in percentage points where the metric is an error, else
     in its unit."""
     control: str | None = None

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -15,10 +15,11 @@ from admmbench import algorithms, datasets
 from admmbench.datasets import DatasetInfo
 from admmbench.figures.wording import listed
 from admmbench.problems.losses import as_loss
-from admmbench.spec.fields import MOST_SEEDS
+from admmbench.spec.fields import MOST_SEEDS, Delta, Law
 from admmbench.study.config import ConfigError, check_experiment
+from admmbench.study.grid import Margin
 from admmbench.tuning.settings import TuningSettings
-from admmbench.validation import Count, Epsilons, Number, Strict, expanded
+from admmbench.validation import Count, Epsilons, Strict, expanded
 
 # Name of the experiment, and the comment at the head of its file.
 NAME = "ranking"
@@ -45,18 +46,18 @@ class Question(Strict):
     """Names of methods, or paths of plug-ins; all that compete and suit the data, if there are none."""
     total: Epsilons
     """Totals of whole runs."""
-    delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-5
+    delta: Delta = 1e-5
     agents: Count | None = None
     """Agents with equal shares; if absent, an agent for each group, or ten."""
     loss: str = ""
     """Loss; if absent that of the data set."""
-    noise: Literal["published", "laplace", "gaussian"] = "gaussian"
+    noise: Law = "gaussian"
     """Law of the noise of methods that have it; the others keep that of their papers."""
     seeds: Annotated[Count, Field(le=MOST_SEEDS // _ANALYSES[-1])] = 10
     """Seeds of the first interim analysis."""
     trials: Count = 24
     """Settings that are tried for each method at each total."""
-    margin: Annotated[Number, Field(ge=0)] | None = None
+    margin: Margin | None = None
     """Largest difference of two methods that does not matter, as in an experiment. If absent, one point of an error, as
     Benavoli, Corani, Demsar and Zaffalon (2017) take for classifiers, and none for numbers."""
     audit: bool = False
