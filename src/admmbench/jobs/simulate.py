@@ -19,6 +19,8 @@ from admmbench.spec.run import RunSpec
 from admmbench.validation import Whole, checked
 
 _log = logging.getLogger(__name__)
+# Arguments whose None stands for the default of the run.
+_ABSENT = ("params", "privacy", "delta", "evaluate_every")
 
 
 def simulate(
@@ -138,32 +140,19 @@ def simulate(
     >>> trace["test_error"].isel(round=-1).mean("seed").item() < 0.9
     True
     """
-    arguments: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
-    if delta is not None:
-        arguments["delta"] = delta
+    arguments: dict[str, Any] = {**locals()}
     if are_arrays(dataset):
-        dataset = find_module("table").from_arrays(dataset, groups)
+        arguments["dataset"] = find_module("table").from_arrays(dataset, groups)
     elif groups is not None:
         raise ValueError(
             "groups: are for arrays; name a column by agents: {scheme: by, column: ...}"
         )
-    arguments |= {
-        "dataset": dataset,
-        "algorithm": algorithm,
-        "params": {} if params is None else params,
-        "variant": variant,
-        "problem": problem,
-        "agents": agents,
-        "epsilon": epsilon,
-        "sensitivity": sensitivity,
-        "privacy": {} if privacy is None else privacy,
-        "rounds": rounds,
-        "seeds": seeds,
-        "dtype": dtype,
-        "time_limit": time_limit,
-        "accountants": accountants,
+    settings = {
+        name: arguments[name]
+        for name in RunSpec.model_fields
+        if not (name in _ABSENT and arguments[name] is None)
     }
-    spec, threads = checked(RunSpec, arguments, ""), checked(Whole, threads, "threads")
+    spec, threads = checked(RunSpec, settings, ""), checked(Whole, threads, "threads")
     devices.checked(device)
     data = load_dataset(spec.dataset)
     return run_spec(spec, data, Context(threads, device, progress=progress))
