@@ -20,7 +20,7 @@ from admmbench.files import check_output, netcdf
 from admmbench.files.core_yaml import parse_words
 from admmbench.files.installed import CONFIG_FOLDER, OWN, SUFFIXES
 from admmbench.forecast.cost import work
-from admmbench.forecast.timing import Speeds
+from admmbench.forecast.timing import Speeds, by_folder
 from admmbench.jobs import interrupts
 from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare, compared_settings
@@ -104,10 +104,8 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
     # Snakemake would show a traceback for a folder that it cannot write to.
     check_output(Path(_parse(options).directory or "", ".snakemake/locks/of_jobs"))
     study = read(_find_overlays(overlays, options), changes=_changes(options))
-    if (
-        sum(work(run.spec) for experiment in study.experiments.values() for run in experiment.runs)
-        > HOUR
-    ):
+    runs = (run for experiment in study.experiments.values() for run in experiment.runs)
+    if sum(len(alike) * work(alike[0].spec) for alike in by_folder(runs)) > HOUR:
         with shown("Timing rounds", "kind of run") as progress:
             Speeds(study).measure(progress)
     # Snakemake's own messages reach the terminal in another way.
