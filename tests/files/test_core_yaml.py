@@ -17,8 +17,8 @@ from admmbench.files.core_yaml import (
     parse_yaml,
     read_yaml,
 )
-from admmbench.study.config import ConfigError
-from admmbench.watch.configfiles import reread
+from admmbench.study.config import Config, ConfigError, report_name
+from admmbench.watch.configfiles import reread, resolve
 
 
 @pytest.mark.parametrize(
@@ -136,24 +136,28 @@ def test_what_is_written_is_read(value):
     assert not finite or parse_yaml(inline_yaml(value), "key") == value
 
 
-def test_what_snakemake_read_is_read_again(tmp_path, monkeypatch):
-    """Values that a Snakefile changed stay; a file that Snakemake read and that is no YAML here is named."""
+def snakemake_reads(overlays, words=()):
+    """The configuration that Snakemake reads from YAML 1.1, over that of the folder, and what it knows of files."""
     from snakemake.cli import parse_config
     from snakemake.common.configfile import load_configfile
     from snakemake.settings.types import ConfigSettings
     from snakemake.utils import update_config
 
+    settings = ConfigSettings(parse_config(words), overlays, words)
+    config = load_configfile("config.yaml")
+    update_config(config, settings.overwrite_config)
+    files = [*settings.configfiles, Path("config.yaml")]
+    return config, SimpleNamespace(config_settings=settings, configfiles=files)
+
+
+def test_what_snakemake_read_is_read_again(tmp_path, monkeypatch):
+    """Values that a Snakefile changed stay; a file that Snakemake read and that is no YAML here is named."""
     monkeypatch.chdir(tmp_path)
     Path("config.yaml").write_text("threads: 010\nresults: a\ndata: {cache: 010}", "utf-8")
     Path("overlay.yaml").write_text("results: yes\ncheckpoint_minutes: 1e-3", "utf-8")
     words = ["experiments=[010, null]", "overrides={a: {audit: null, rounds: 010}}"]
-    given = ConfigSettings(parse_config(words), [Path("overlay.yaml")], words)
-    config = load_configfile("config.yaml")
-    update_config(config, given.overwrite_config)
-    workflow = SimpleNamespace(
-        config_settings=given, configfiles=[*given.configfiles, Path("config.yaml")]
-    )
-    assert config["threads"] == 8  # YAML 1.1
+    config, workflow = snakemake_reads([Path("overlay.yaml")], words)
+    assert config["threads"] == 8
     expected = {
         "threads": 10,
         "results": "yes",
@@ -161,6 +165,7 @@ def test_what_snakemake_read_is_read_again(tmp_path, monkeypatch):
         "checkpoint_minutes": 1e-3,
         "experiments": [10, None],
         "overrides": {"a": {"audit": None, "rounds": 10}},
+        "files": ["config.yaml", "overlay.yaml"],
     }
     assert reread(config, workflow) == expected
     config["results"], config["data"]["mirror"] = "mine", "there"
@@ -169,6 +174,25 @@ def test_what_snakemake_read_is_read_again(tmp_path, monkeypatch):
     Path("overlay.yaml").write_text("threads: 1\nthreads: 2", "utf-8")
     with pytest.raises(ConfigError, match=r"overlay\.yaml: cannot be read: line 2 has the key"):
         reread(config, workflow)
+
+
+def test_overlays_are_resolved_to_one_file_that_is_read_as_they_are(tmp_path, monkeypatch):
+    """Their names stay in their order, and keys that are numbers stay numbers."""
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").write_text("overrides: {a: {tuned: {x: {1: 0}}, audit: {}}}", "utf-8")
+    Path("c+a.yaml").write_text("results: yes\noverrides: {a: {audit: null, seeds: 010}}", "utf-8")
+    Path("b ä.yaml").write_text("overrides: {a: {tuned: {x: {1: 2, 1e-3: '1'}}}}", "utf-8")
+    overlays, words = [Path("c+a.yaml"), Path("b ä.yaml")], ["threads=010", "overrides={b: .inf}"]
+    config = reread(*snakemake_reads([resolve(overlays, parse_words(words), tmp_path)]))
+    assert config == reread(*snakemake_reads(overlays, words))
+    a = {"tuned": {"x": {1: 2, 1e-3: "1"}}, "audit": None, "seeds": 10}
+    assert config == {
+        "results": "yes",
+        "overrides": {"a": a, "b": math.inf},
+        "threads": 10,
+        "files": ["config.yaml", "c+a.yaml", "b ä.yaml"],
+    }
+    assert report_name(Config(experiments=["a"], files=config["files"]).overlays) == "c+a+b ä"
 
 
 def test_floats_are_written_as_yaml_of_both_versions():

@@ -76,12 +76,11 @@ class Snakemake:
 
     def begins(self, nodes=None, jobs=()):
         """All jobs are known."""
-        study = config.load({"experiments": ["small"]})
+        study = config.load({"experiments": ["small"], "files": ["config.yaml", "quick.yaml"]})
         self.remains = Remains([], "index.html")
-        overlays, report = ["config/quick.yaml"], Path("index.html")
         replaced = watching.replaced_by(study)
         workflow = SimpleNamespace(dag=Graph(*jobs))
-        watched = Watched(study, overlays, report, 2, self.remains, replaced, workflow)
+        watched = Watched(study, Path("index.html"), 2, self.remains, replaced, workflow)
         # The first job may be as fast as the logger, which has a thread of its own.
         for name in replaced:
             Path(study.config.results, name, config.MANIFEST).unlink()
@@ -383,23 +382,25 @@ def test_no_report_comes_where_a_second_attempt_succeeds_or_somebody_stops_it(re
 
 
 OURS, ALL = ["--logger", "admmbench"], ["--cores", "all"]
+FILE, GIVEN = Path("a.yaml"), ["--configfile", "a.yaml"]
 
 
 @pytest.mark.parametrize(
-    ("overlays", "options", "words"),
+    ("configuration", "options", "words"),
     [
-        ([], [], [*OURS, *ALL]),
-        (["a.yaml"], ["results", "-c2"], ["results", "-c2", *OURS, "--configfile", "a.yaml"]),
-        ([], ["--jobscript", "f"], ["--jobscript", "f", *OURS, *ALL]),
-        ([], ["-j4"], ["-j4", *OURS]),
-        ([], [*OURS, "-c1"], [*OURS, "-c1"]),
-        ([], ["--core", "1"], ["--core", "1", *OURS]),  # which Snakemake takes for --cores
-        (["a"], ["--profile=x", "--", "b"], ["--profile=x", *OURS, "--configfile", "a", "--", "b"]),
+        (None, [], [*OURS, *ALL]),
+        (FILE, ["results", "-c2"], ["results", "-c2", *OURS, *GIVEN]),
+        (None, ["--jobscript", "f"], ["--jobscript", "f", *OURS, *ALL]),
+        (None, ["-j4"], ["-j4", *OURS]),
+        (None, [*OURS, "-c1"], [*OURS, "-c1"]),
+        (None, ["--core", "1"], ["--core", "1", *OURS]),  # which Snakemake takes for --cores
+        (FILE, ["--profile=x", "--", "b"], ["--profile=x", *OURS, *GIVEN, "--", "b"]),
+        (FILE, ["-c1", "-C", "a=1"], ["-c1", "-C", "a=1", *OURS, *GIVEN, "--config"]),
     ],
 )
-def test_snakemake_gets_its_options(overlays, options, words):
-    """This logger, all cores unless something says otherwise, configurations where no target is taken for one."""
-    assert _command_line(overlays, options) == words
+def test_snakemake_gets_its_options(configuration, options, words):
+    """This logger, all cores unless something says otherwise, the configuration where no target is taken for one."""
+    assert _command_line(configuration, options) == words
 
 
 def test_changes_on_the_command_line_are_those_of_snakemake():

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from admmbench import datasets
 from admmbench.engine.devices import CPU, DeviceName
@@ -78,6 +79,13 @@ class Config(Strict):
     """With `snakemake --cache`: share runs between copies of the project, not only data."""
     checkpoint_minutes: Annotated[float, Field(gt=0)] = 5.0
     """Minutes between two checkpoints of a run."""
+    files: SkipJsonSchema[list[str]] = []
+    """Names of the files that it was read from: nobody states them."""
+
+    @property
+    def overlays(self) -> list[str]:
+        """Return the names of the files that change ``config.yaml``, which name the report."""
+        return [name for name in self.files if name != CONFIG.name]
 
 
 class Study(Strict):
@@ -224,13 +232,13 @@ def read(
     """
     if not base.exists():
         raise ConfigError(f"{base} is not here: call this in the project's folder")
-    study = load(combine((base, *overlays), changes or {}), base.parent)
+    study = load(merged(read_mapping(base), combine(overlays, changes)), base.parent)
     return study if on_stated_data else study.without(study.missing_files)
 
 
-def combine(files: Iterable[Path], changes: Mapping[str, Any]) -> dict[str, Any]:
+def combine(files: Iterable[Path], changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Read files of the configuration and merge them: later files win, and the changes win over all files."""
-    return reduce(merged, [*map(read_mapping, files), changes], {})
+    return reduce(merged, [*map(read_mapping, files), changes or {}], {})
 
 
 def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:

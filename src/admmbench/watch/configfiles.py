@@ -1,13 +1,19 @@
-"""Configurations of Snakemake, read again: Snakemake's YAML takes ``010`` for eight, and the last of equal keys."""
+"""Configurations between the command line and Snakemake.
+
+`admmbench study` resolves overlays and ``--config`` to one file. A plain call of Snakemake has its files read again by
+the same reader: Snakemake's YAML takes ``010`` for eight, and the last of equal keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from admmbench.files.core_yaml import parse_words
+from admmbench.files import digest, write
+from admmbench.files.core_yaml import dump_yaml, parse_words
 from admmbench.study.config import ConfigError, combine, read_mapping
+from admmbench.study.methods import merged
 
 
 def legible(path: str) -> str:
@@ -28,6 +34,28 @@ def legible(path: str) -> str:
     return path
 
 
+def resolve(overlays: Sequence[Path], changes: Mapping[str, Any], folder: Path) -> Path:
+    """Write what changes the configuration of a study as one file for Snakemake, and return its path.
+
+    The file is no JSON, in which keys that are numbers, such as budgets, would be text. A file is never changed, as the
+    jobs of a study read it until the last of them.
+
+    Parameters
+    ----------
+    overlays
+        Files that change the configuration, whose names the report has.
+    changes
+        Keys that win over all files.
+    folder
+        Folder of the study.
+    """
+    names = [path.name for path in overlays]
+    text = dump_yaml({**combine(overlays, changes), "files": names})
+    path = folder / ".snakemake/configurations" / f"{digest(text)}.yaml"
+    write(path, text)
+    return path
+
+
 def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
     """Read the configuration of a workflow again.
 
@@ -40,7 +68,7 @@ def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
 
     Returns
     -------
-    The configuration as this package reads it, with a Snakefile's changes.
+    The configuration as this package reads it, with a Snakefile's changes and the names of its files.
 
     Raises
     ------
@@ -56,10 +84,14 @@ def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
     for path in files:
         update_config(raw, load_configfile(path))
     update_config(raw, settings.overwrite_config)
-    strict = combine(
-        map(Path, (*files, *settings.configfiles)), parse_words(settings.config_args or ())
-    )
-    return dict(_corrected_values(config, raw, strict))
+    overlays = combine(settings.configfiles, parse_words(settings.config_args or ()))
+    names = [*map(_name, files), *overlays.pop("files", map(_name, settings.configfiles))]
+    strict = merged(combine(map(Path, files)), overlays)
+    return {**_corrected_values(config, raw, strict), "files": [*dict.fromkeys(names)]}
+
+
+def _name(path: str | Path) -> str:
+    return Path(path).name
 
 
 def _corrected_values(value: Any, raw: Any, strict: Any) -> Any:

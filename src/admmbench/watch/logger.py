@@ -39,8 +39,6 @@ class Watched:
     ----------
     study
         The configuration.
-    overlays
-        Names of the files that change the configuration.
     report
         Page that the study writes.
     cores
@@ -54,7 +52,6 @@ class Watched:
     """
 
     study: Study
-    overlays: Sequence[str]
     report: Path
     cores: int | None
     remains: Remains
@@ -73,7 +70,7 @@ class Watched:
     @property
     def title(self) -> str:
         """Return the title of the study: the names of its overlays."""
-        return " + ".join(Path(name).stem for name in self.overlays) or "The study"
+        return " + ".join(Path(name).stem for name in self.study.config.overlays) or "The study"
 
 
 class LogHandler(LogHandlerBase):

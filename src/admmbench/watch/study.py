@@ -28,6 +28,7 @@ from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
 from admmbench.study.methods import merged
 from admmbench.validation import meant
+from admmbench.watch.configfiles import resolve
 from admmbench.watch.logger import HOUR
 
 if TYPE_CHECKING:
@@ -102,17 +103,20 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
     from snakemake.cli import main
 
     # Snakemake would show a traceback for a folder that it cannot write to.
-    check_output(Path(_parse(options).directory or "", ".snakemake/locks/of_jobs"))
-    study = read(_find_overlays(overlays, options), changes=_changes(options))
+    folder = Path(_parse(options).directory or "")
+    check_output(folder / ".snakemake/locks/of_jobs")
+    overlays, changes = _find_overlays(overlays, options), _changes(options)
+    study = read(overlays, changes=changes)
     runs = (run for experiment in study.experiments.values() for run in experiment.runs)
     if sum(len(alike) * work(alike[0].spec) for alike in by_folder(runs)) > HOUR:
         with shown("Timing rounds", "kind of run") as progress:
             Speeds(study).measure(progress)
+    configuration = resolve(overlays, changes, folder) if overlays or changes else None
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
     with interrupts.raised() as signals:
         try:
-            main(_command_line(overlays, options))
+            main(_command_line(configuration, options))
         except SystemExit as end:
             return interrupts.STATUS if signals else int(end.code or 0)
     return 0
@@ -286,7 +290,7 @@ def _changes(options: Sequence[str]) -> dict[str, Any]:
     return parse_words(_parse(options).config or ())
 
 
-def _command_line(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
+def _command_line(configuration: Path | None, options: Sequence[str]) -> list[str]:
     """Return the command line of Snakemake, whose ``--configfile`` takes all words up to the next option."""
     end = options.index("--") if "--" in options else len(options)
     words, arguments = [*options[:end]], _parse(options)
@@ -294,6 +298,8 @@ def _command_line(overlays: Sequence[Path], options: Sequence[str]) -> list[str]
         words += ["--logger", "admmbench"]
     if not (arguments.cores or arguments.jobs or arguments.profile):
         words += ["--cores", "all"]
-    if overlays:
-        words += ["--configfile", *map(str, overlays)]
+    if configuration:
+        words += ["--configfile", str(configuration)]
+    if arguments.config:  # the file has its keys; Snakemake takes the last of two options
+        words += ["--config"]
     return [*words, *options[end:]]
