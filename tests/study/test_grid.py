@@ -112,7 +112,6 @@ def test_a_method_changes_what_it_states_of_privacy_alone():
         ({"algorithms": [OBJP, {**OBJP, "rounds": []}]}, "algorithms.1.rounds: Input should be"),
         ({"algorithms": [{"name": "objp", "rounds": [4]}]}, "algorithms.0.label: this key is mi"),
         (of_method(privacy={"covers": ["run"]}), "algorithms.0.privacy.covers: Input should be"),
-        (of_method(privacy={"total": 2}), "algorithms.0.privacy: total: state the budgets"),
     ],
 )
 def test_what_is_refused_is_named_as_it_was_written(changes, message):
@@ -138,15 +137,6 @@ def test_a_setting_of_a_method_that_is_refused_is_named_with_it(own, key):
 def test_a_setting_of_the_experiment_that_is_refused_is_not_one_of_a_method():
     with pytest.raises(ConfigError, match=r"^experiment:\n  privacy\.cohort: "):
         check(privacy={"total": 1, "cohort": 11}, algorithms=[{**OBJP, "rounds": 10}])
-
-
-@pytest.mark.parametrize(
-    ("key", "here", "there"),
-    [("noise", "gaussian", "laplace"), ("covers", "best_trial", "every_trial")],
-)
-def test_a_setting_of_privacy_has_one_value(key, here, there):
-    with pytest.raises(ConfigError, match=f"{key}: {here} is not privacy.{key}: {there}"):
-        check(**of_method(**{key: here}, privacy={key: there}))
 
 
 def test_noise_may_be_stated_twice_alike():

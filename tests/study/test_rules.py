@@ -1,9 +1,10 @@
-"""Rules of experiments: each refuses one, and all let the same one pass."""
+"""Rules of experiments, their methods and their figures: each refuses one, and all let the same one pass."""
 
 import pytest
 
 from admmbench.study.config import ConfigError, check_experiment
-from admmbench.study.rules import EXPERIMENT_RULES
+from admmbench.study.methods import METHOD_RULES
+from admmbench.study.rules import EXPERIMENT_RULES, FIGURE_RULES
 
 OBJP = {"name": "objp", "label": "ObjP"}
 TUNED = {**OBJP, "tune": {"rounds": 4}}
@@ -19,8 +20,28 @@ PASSES = {
         OBJP,
         {"name": "pvp", "label": "PVP", "problem": {"records": {"max_l2_norm": 1}}},
     ],
+    "figures": [
+        {"name": "a", "kind": "curves", "metric": "epsilon_total", "against": "floats_sent"},
+        {
+            "name": "b",
+            "kind": "tradeoff",
+            "against": "params.local_updates",
+            "algorithms": ["ObjP"],
+        },
+    ],
 }
+
+
+def figure(**keys):
+    return {"figures": [{"name": "a", "kind": "tradeoff", **keys}]}
+
+
 REFUSED = {
+    "budgets of a method beside privacy": {"algorithms": [{**OBJP, "privacy": {"total": 1}}]},
+    "one value of a setting of privacy": {
+        "algorithms": [{**OBJP, "noise": "gaussian", "privacy": {"noise": "laplace"}}]
+    },
+    "tuning of what has one value": {"rounds": [4, 5], "algorithms": [TUNED]},
     "one kind of budget": {"epsilon": 1},
     "one way to state blocks": {"seed_block": 2, "seed_blocks": [2]},
     "blocks of seeds that can be spelt out": {"seed_blocks": [10**4, 1]},
@@ -51,9 +72,21 @@ REFUSED = {
         "tuning": {},
         "algorithms": [TUNED],
     },
+    "figures whose names differ": {"figures": 2 * figure()["figures"]},
+    "figures of methods there are": figure(algorithms=["ObjQ"]),
+    "figures of what is measured": figure(metric="test_eror"),
+    "an axis along which methods advance": figure(kind="curves", against="outer_iterations"),
+    "an axis of a parameter there is": figure(against="params.local_update"),
+    "an axis of numbers": figure(against="params.variant"),
+    "figures of totals that are finite": figure(metric="epsilon_total")
+    | {"privacy": {}, "epsilon": 1, "sensitivity": "local"},
 }
+RULES = [*METHOD_RULES, *EXPERIMENT_RULES, *FIGURE_RULES]
 # How the messages with values begin.
 MESSAGES = {
+    "budgets of a method beside privacy": "algorithms.0.privacy.total: a method has no total",
+    "one value of a setting of privacy": "algorithms.0.noise: gaussian is not privacy.noise: laplace",
+    "tuning of what has one value": "algorithms.0.tune.rounds: rounds has the values [4, 5], and",
     "blocks of the seeds": "seed_blocks: the blocks have 3 seeds together, seeds has 4",
     "blocks without gaps": "seed_blocks.1: its seeds [5, 7] have gaps",
     "interim analyses that follow one another": "interim_analyses: expected numbers of seeds that increase, got [4, 2]",
@@ -72,16 +105,22 @@ MESSAGES = {
     "a part of the methods there are": "only: unknown label 'ObjQ'; did you mean 'ObjP'?",
     "methods that differ": "algorithms: 'ObjP' and 'b' are the same method",
     "held-out rows that nobody trains on": "algorithms.0.tune: agents.train partitions rows of both",
+    "figures whose names differ": "figures: the name 'a' appears twice",
+    "figures of methods there are": "figures.0.algorithms: unknown label 'ObjQ'; did you mean",
+    "figures of what is measured": "figures.0.metric: unknown metric 'test_eror'; did you mean",
+    "an axis along which methods advance": "figures.0.against: no method here has outer iterations",
+    "an axis of a parameter there is": "figures.0.against: unknown parameter 'local_update'; did",
+    "an axis of numbers": "figures.0.against: params.variant of 'ObjP' is 'paper', which is no number",
+    "figures of totals that are finite": "figures.0: no method here has a guarantee, so epsilon_tot",
 }
 
 
 def test_each_rule_has_an_example():
-    assert [rule.name for rule in EXPERIMENT_RULES] == list(REFUSED)
-    passes = check_experiment(PASSES)
-    assert not any(rule.when(passes) for rule in EXPERIMENT_RULES)
+    assert [rule.name for rule in RULES] == list(REFUSED)
+    assert len(check_experiment(PASSES).figures) == 2
 
 
-@pytest.mark.parametrize("rule", EXPERIMENT_RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_rule_refuses(rule):
     with pytest.raises(ConfigError) as raised:
         check_experiment({**PASSES, **REFUSED[rule.name]})

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
-    field_validator,
     model_serializer,
     model_validator,
 )
@@ -26,6 +25,7 @@ from admmbench.spec.fields import (
     default_evaluate_every,
     delta_of_privacy,
 )
+from admmbench.spec.rules import Rule, refuse
 from admmbench.tuning.settings import Axes
 from admmbench.tuning.settings import Settings as Values
 from admmbench.validation import Epsilons, Text, checked
@@ -92,25 +92,6 @@ class Method(Settings):
             values = {k: v for k, v in values.items() if v is not None or k not in shared}
         return algorithms.unalias(values, "name")
 
-    @field_validator("privacy", mode="before")
-    @classmethod
-    def _refuse_total(cls, privacy: Any) -> Any:
-        if isinstance(privacy, Mapping) and "total" in privacy:
-            raise ValueError("total: state the budgets of a method as epsilon, beside privacy")
-        return privacy
-
-    @model_validator(mode="after")
-    def _refuse_contradictions(self) -> Self:
-        """Refuse two values of a setting that may be stated in privacy and beside privacy."""
-        privacy = self.privacy.model_dump(exclude_unset=True)
-        for key in ("noise", "covers"):
-            value = getattr(self, key)
-            if value is not None and privacy.get(key, value) != value:
-                raise ValueError(
-                    f"{key}: {value} is not privacy.{key}: {privacy[key]}; state one of them"
-                )
-        return self
-
     @model_serializer(mode="wrap")
     def _serialize_stated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Write the stated settings alone: the others are the experiment's."""
@@ -138,6 +119,62 @@ class Method(Settings):
         return {path: axis.at(0) for path, axis in self.tune.items()}
 
 
+class StatedMethod(NamedTuple):
+    """Method as a file states it, before its values are checked."""
+
+    number: int
+    settings: Mapping[str, Any]
+    several: Mapping[str, list[Any]]
+    """Settings that are lists for this method, its own and the experiment's."""
+
+    @property
+    def privacy(self) -> Mapping[str, Any]:
+        """Return the stated settings of privacy, where they are a mapping."""
+        privacy = self.settings.get("privacy")
+        return privacy if isinstance(privacy, Mapping) else {}
+
+    @property
+    def contradiction(self) -> str:
+        """Return the first setting that has one value in privacy and another one beside privacy."""
+        for key in ("noise", "covers"):
+            value = self.settings.get(key)
+            if value is not None and self.privacy.get(key, value) != value:
+                return f"{key}: {value} is not privacy.{key}: {self.privacy[key]}"
+        return ""
+
+    @property
+    def listed_and_tuned(self) -> tuple[str, str] | None:
+        """Return the first setting that is tuned although it is a list, and its values."""
+        tuned = self.settings.get("tune")
+        for key in tuned if isinstance(tuned, Mapping) else ():
+            if key in self.several:
+                return key, inline_yaml(self.several[key])
+        return None
+
+
+METHOD_RULES: list[Rule[StatedMethod]] = [
+    Rule(
+        "budgets of a method beside privacy",
+        lambda method: "total" in method.privacy,
+        "algorithms.{0.number}.privacy.total: a method has no total of its own",
+        "state its budgets as epsilon, beside privacy",
+    ),
+    Rule(
+        "one value of a setting of privacy",
+        lambda method: method.contradiction,
+        "algorithms.{0.number}.{1}",
+        "state one of them",
+    ),
+    Rule(
+        "tuning of what has one value",
+        lambda method: method.listed_and_tuned,
+        "algorithms.{0.number}.tune.{1[0]}: {1[0]} has the values {1[1]}, and tuning would choose one",
+        "state one value for this method, or take it out of tune",
+    ),
+]
+"""Rules on methods as a file states them."""
+
+
 def expand_lists(values: Any) -> Any:
     """Return an experiment's content with one method for each value where a setting has several."""
     methods = values.get("algorithms") if isinstance(values, Mapping) else None
@@ -151,7 +188,7 @@ def expand_lists(values: Any) -> Any:
     expanded = [
         combination
         for number, method in enumerate(methods)
-        for combination in _combinations(method, several, f"algorithms.{number}.")
+        for combination in _combinations(number, method, several)
     ]
     return {**every, **values, **first, "algorithms": expanded}
 
@@ -168,19 +205,13 @@ def _stated_lists(settings: Mapping[str, Any], path: str = "") -> dict[str, list
 
 
 def _combinations(
-    settings: Mapping[str, Any], several: Mapping[str, list[Any]], path: str
+    number: int, settings: Mapping[str, Any], several: Mapping[str, list[Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield a method for each combination of its own and the experiment's values, which the label names."""
     method = dict(delta_of_privacy(settings))
     several_values = {key: value for key, value in several.items() if method.get(key) is None}
-    several_values |= _stated_lists(method, path)
-    tuned = method.get("tune")
-    for key in tuned if isinstance(tuned, Mapping) else ():
-        if key in several_values:
-            raise ValueError(
-                f"{path}tune.{key}: {key} has the values {inline_yaml(several_values[key])}, and tuning would choose "
-                f"one; state one value of {key} for this method, or take it out of tune"
-            )
+    several_values |= _stated_lists(method, f"algorithms.{number}.")
+    refuse(StatedMethod(number, method, several_values), METHOD_RULES)
     lists = {key: several_values[key] for key in Settings.model_fields if key in several_values}
     for values in itertools.product(*lists.values()):
         combination = dict(zip(lists, values, strict=True))

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
+from admmbench.engine.variables import measured
+from admmbench.figures import Figure
+from admmbench.figures.base import PARAMETER
+from admmbench.figures.tidy import COURSES
 from admmbench.spec.fields import MOST_SEEDS
+from admmbench.spec.guarantees import guarantee_with_noise
 from admmbench.spec.rules import Rule
+from admmbench.spec.run import RunSpec
 from admmbench.study.grid import Grid
 from admmbench.study.methods import Method
 from admmbench.study.runs import Run
@@ -28,9 +36,8 @@ def _labels(grid: Grid) -> list[str]:
     return [method.label for method in grid.algorithms]
 
 
-def _unknown_label(grid: Grid, names: Iterable[str]) -> str:
+def _unknown_label(labels: Collection[str], names: Iterable[str]) -> str:
     """Return a message about the first name that is no label; empty if all names are labels."""
-    labels = _labels(grid)
     return next((unknown("label", name, labels) for name in names if name not in labels), "")
 
 
@@ -75,7 +82,7 @@ def _orphaned_settings(grid: Grid) -> str:
         for label, choices in grid.tuned.items()
         if any(choice.space for choice in choices.values())
     )
-    return _unknown_label(grid, grid.tuned.keys() - {*searched, *_labels(grid)})
+    return _unknown_label(_labels(grid), grid.tuned.keys() - {*searched, *_labels(grid)})
 
 
 def _shared_seeds(grid: Grid) -> list[int]:
@@ -165,7 +172,7 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "seeds ordered for methods there are",
-        lambda grid: _unknown_label(grid, grid.ordered),
+        lambda grid: _unknown_label(_labels(grid), grid.ordered),
         "ordered: {1}",
         "rename or remove this entry",
     ),
@@ -244,13 +251,15 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "a control there is",
-        lambda grid: _unknown_label(grid, [grid.control] if grid.control is not None else []),
+        lambda grid: _unknown_label(
+            _labels(grid), [grid.control] if grid.control is not None else []
+        ),
         "control: {1}",
         "name a method, or leave control out",
     ),
     Rule(
         "a part of the methods there are",
-        lambda grid: _unknown_label(grid, grid.only or []),
+        lambda grid: _unknown_label(_labels(grid), grid.only or []),
         "only: {1}",
         "name methods, or leave only out",
     ),
@@ -268,3 +277,130 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
 ]
 """Rules on methods, budgets, seeds, tuning and audits."""
+
+
+class StatedFigure(NamedTuple):
+    """Figure of an experiment, with what the experiment has to show."""
+
+    number: int
+    figures: Sequence[Figure]
+    """All figures of the experiment."""
+    specs: Mapping[str, RunSpec]
+    """A run of each method, by label."""
+    metrics: Sequence[str]
+    """Variables that the methods measure."""
+
+    @property
+    def figure(self) -> Figure:
+        """Return the figure itself."""
+        return self.figures[self.number]
+
+    @property
+    def drawn_specs(self) -> dict[str, RunSpec]:
+        """Return a run of each method that the figure shows, by label."""
+        return {label: self.specs[label] for label in self.figure.algorithms or self.specs}
+
+    @property
+    def against(self) -> str:
+        """Return the horizontal axis; empty if the kind of figure has no choice of it."""
+        return str(getattr(self.figure, "against", ""))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return the values of the parameter on the horizontal axis, by label of the methods that have it."""
+        if not self.against.startswith(PARAMETER):
+            return {}
+        name = self.against.removeprefix(PARAMETER)
+        params_of_label = {label: asdict(spec.method) for label, spec in self.drawn_specs.items()}
+        return {label: params[name] for label, params in params_of_label.items() if name in params}
+
+
+def _unknown_metric(stated: StatedFigure) -> tuple[str, str] | None:
+    """Return the key and a message about the first metric that no method measures."""
+    for metric in stated.figure.metrics:
+        if metric not in stated.metrics:
+            key = "metric" if metric == stated.figure.metric else "beside"
+            return key, unknown("metric", metric, stated.metrics)
+    return None
+
+
+def _missing_course(stated: StatedFigure) -> str:
+    """Return the name of a horizontal axis along which no method advances; empty if one does."""
+    against = stated.against
+    if against == "round" or against not in COURSES:
+        return ""
+    is_measured = any(against in measured(spec) for spec in stated.drawn_specs.values())
+    return "" if is_measured else COURSES[against].lower()
+
+
+def _unknown_parameter(stated: StatedFigure) -> str:
+    """Return a message about a parameter on the horizontal axis that no method has; empty if one has it."""
+    if not stated.against.startswith(PARAMETER) or stated.parameters:
+        return ""
+    names = {name for spec in stated.drawn_specs.values() for name in asdict(spec.method)}
+    return unknown("parameter", stated.against.removeprefix(PARAMETER), names)
+
+
+def _no_number(stated: StatedFigure) -> tuple[str, Any] | None:
+    """Return label and value of the first method whose parameter on the horizontal axis is no number."""
+    for label, value in stated.parameters.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            return label, value
+    return None
+
+
+def _only_infinite(stated: StatedFigure) -> bool:
+    """Return whether a figure shows totals, which are infinite without a guarantee, of methods without any."""
+    if "epsilon_total" not in (stated.figure.metric, stated.against):
+        return False
+    specs = stated.drawn_specs.values()
+    return all(guarantee_with_noise(spec).kind == "none" for spec in specs)
+
+
+FIGURE_RULES: list[Rule[StatedFigure]] = [
+    Rule(
+        "figures whose names differ",
+        lambda stated: (
+            stated.figure.name in [figure.name for figure in stated.figures[: stated.number]]
+        ),
+        "figures: the name {0.figure.name!r} appears twice",
+        "give each figure a name of its own",
+    ),
+    Rule(
+        "figures of methods there are",
+        lambda stated: _unknown_label(stated.specs, stated.figure.algorithms or []),
+        "figures.{0.number}.algorithms: {1}",
+        "name methods, or leave algorithms out",
+    ),
+    Rule(
+        "figures of what is measured",
+        _unknown_metric,
+        "figures.{0.number}.{1[0]}: {1[1]}",
+        "name what the methods measure",
+    ),
+    Rule(
+        "an axis along which methods advance",
+        _missing_course,
+        "figures.{0.number}.against: no method here has {1}",
+        "name another axis",
+    ),
+    Rule(
+        "an axis of a parameter there is",
+        _unknown_parameter,
+        "figures.{0.number}.against: {1}",
+        "name a parameter of a method that is drawn",
+    ),
+    Rule(
+        "an axis of numbers",
+        _no_number,
+        "figures.{0.number}.against: {0.against} of {1[0]!r} is {1[1]!r}, which is no number",
+        "name another parameter, or draw other methods",
+    ),
+    Rule(
+        "figures of totals that are finite",
+        _only_infinite,
+        "figures.{0.number}: no method here has a guarantee, so epsilon_total is infinite",
+        "set sensitivity: global, or show epsilon_composed",
+    ),
+]
+"""Rules on figures of an experiment."""
