@@ -285,9 +285,10 @@ class Strict(BaseModel):
         return described
 
 
-def _docstrings(cls: type[Strict]) -> dict[str, str]:
+@functools.cache
+def _docstrings(cls: type[Strict]) -> dict[str | int, str]:
     """Return the docstrings of attributes, those of bases included, by name."""
-    texts: dict[str, str] = {}
+    texts: dict[str | int, str] = {}
     for base in reversed(cls.__mro__):
         if not issubclass(base, Strict):
             continue
@@ -334,8 +335,8 @@ def one_of(what: str, value: object, words: Any) -> None:
         raise ValueError(f"{what}: {value!r} is none of {', '.join(names)}{meant(value, names)}")
 
 
-def messages(error: ValidationError, values: Any, path: str = "") -> list[str]:
-    """Return a line for each key that is wrong: its path, its fault, and the value that was written.
+def messages(error: ValidationError, values: Any, path: str = "", kind: Any = None) -> list[str]:
+    """Return a line for each key that is wrong: its path, its fault, the value that was written, and what the key is.
 
     Parameters
     ----------
@@ -345,8 +346,11 @@ def messages(error: ValidationError, values: Any, path: str = "") -> list[str]:
         Values that were checked.
     path
         Path of their key.
+    kind
+        Type that checked them, whose models say what their keys are.
     """
     faults: dict[str, list[str]] = {}
+    ends: dict[str, str] = {}
     for details in error.errors(include_url=False):
         if (
             details["type"] == "default_factory_not_called"
@@ -362,10 +366,34 @@ def messages(error: ValidationError, values: Any, path: str = "") -> list[str]:
         shown = details["type"] not in ("value_error", "missing")
         text += f" (got {shortened(repr(details['input']))})" if shown else ""
         faults.setdefault(where, []).append(text)
+        if meaning := _meaning(kind, details["loc"]):
+            ends[where] = f"; meaning: {meaning}"
     return [
-        f"{where}: {_join_faults(texts)}" if where else _join_faults(texts)
+        (f"{where}: " if where else "") + _join_faults(texts) + ends.get(where, "")
         for where, texts in faults.items()
     ]
+
+
+def _meaning(kind: Any, place: Keys) -> str:
+    """Return the first words of the description of a key; empty for a key that has keys below it, which say more."""
+    text = ""
+    for part in place:
+        for model in _models(kind):
+            if part in model.model_fields:
+                kind, text = (
+                    model.model_fields[str(part)].annotation,
+                    _docstrings(model).get(part, ""),
+                )
+                break
+    return "" if any(_models(kind)) else re.split(r"[.:;](?:\s|$)", text)[0]
+
+
+def _models(kind: Any) -> Iterator[type[Strict]]:
+    """Yield the models in a type."""
+    if isinstance(kind, type) and issubclass(kind, Strict):
+        yield kind
+    for part in get_args(kind):
+        yield from _models(part)
 
 
 def _written_keys(place: Keys, values: Any) -> list[str]:
@@ -407,7 +435,7 @@ def checked(kind: type[T], values: Any, path: str) -> T:
     try:
         return adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
-        raise ValueError("; ".join(messages(error, values, path))) from None
+        raise ValueError("; ".join(messages(error, values, path, kind))) from None
     except ArithmeticError as error:
         where = f"{path}: " if path else ""
         raise ValueError(f"{where}a number is out of range ({error})") from error

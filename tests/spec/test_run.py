@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -110,8 +111,27 @@ from admmbench.spec.run import RunSpec
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.sub(r"\$$", "(; meaning: .*)?$", message)):
         simulate(**{"dataset": "digits", "algorithm": "objp", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "end"),
+    [
+        (
+            {"time_limit": "x"},
+            "got 'x'; meaning: Minutes after which a run is recorded as timed out",
+        ),
+        ({"privacy": {"cohort": 0}}, "(got 0); meaning: Agents that take part in a round, drawn"),
+        ({"seeds": [0, -1]}, "(got -1); meaning: Number n of seeds, for 0 to n - 1, or a list of"),
+        ({"privacy": {"units": 1}}, "unknown key 'units'; did you mean 'unit'?"),
+    ],
+)
+def test_a_message_says_what_the_key_is(arguments, end):
+    """Unless keys below it say more."""
+    with pytest.raises(ValueError, match=re.escape(end)) as raised:
+        simulate("digits", "objp", **arguments)
+    assert ("; meaning: " in str(raised.value)) == ("; meaning: " in end)
 
 
 def test_a_method_whose_noise_is_for_the_worst_case_needs_bounded_records():

@@ -96,7 +96,7 @@ def _read(file: Path) -> list[Claim]:
     except ReadError as error:
         raise ClaimError(str(error)) from error
     except ValidationError as error:
-        raise ClaimError(f"{file}: " + "; ".join(messages(error, written))) from error
+        raise ClaimError(f"{file}: " + "; ".join(messages(error, written, kind=_File))) from error
     claims: list[Claim] = []
     for claim in content.claims:
         evidence = []

@@ -461,7 +461,7 @@ def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        lines = "\n  ".join(messages(error, content))
+        lines = "\n  ".join(messages(error, content, kind=model))
         raise ConfigError(f"{source}:\n  {lines}") from None
     except (
         Exception

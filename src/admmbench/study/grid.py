@@ -309,7 +309,7 @@ class Grid(Settings):
             number = self.algorithms.index(method)
             lines = [str(error)]
             if isinstance(error, ValidationError):
-                lines = messages(error, arguments)
+                lines = messages(error, arguments, kind=RunSpec)
             message = "; ".join(lines)
             blames_method = _is_method_error(error) or any(
                 f"{key}: " in message for key in key_paths(method.changes)
