@@ -29,7 +29,12 @@ SAMPLED = [
 
 
 def make(name, **changes):
-    given = {"params": PARAMS[name], "problem": WEIGHED_BY_AGENT, "privacy": COINS, "dtype": "float64"}
+    given = {
+        "params": PARAMS[name],
+        "problem": WEIGHED_BY_AGENT,
+        "privacy": COINS,
+        "dtype": "float64",
+    }
     return make_spec(name, TWO, **{**given, **changes})
 
 
@@ -68,7 +73,12 @@ def test_the_ledgers_of_a_run_have_what_its_account_has(name, privacy):
 @pytest.mark.parametrize(("name", "privacy"), SAMPLED, ids=str)
 def test_audits_find_nothing(name, privacy):
     settings = AuditSettings(rounds=2, repeats=60, canaries=["worst"])
-    given = {"problem": WEIGHED_BY_AGENT, "privacy": privacy, "params": PARAMS[name], "epsilon": 8.0}
+    given = {
+        "problem": WEIGHED_BY_AGENT,
+        "privacy": privacy,
+        "params": PARAMS[name],
+        "epsilon": 8.0,
+    }
     assert short_audit(name, TWO, settings, **given).complete
 
 

@@ -124,14 +124,11 @@ def test_wrong_arguments_are_named(arguments, message):
         ),
         ({"privacy": {"cohort": 0}}, "(got 0); meaning: Agents that take part in a round, drawn"),
         ({"seeds": [0, -1]}, "(got -1); meaning: Number n of seeds, for 0 to n - 1, or a list of"),
-        ({"privacy": {"units": 1}}, "unknown key 'units'; did you mean 'unit'?"),
     ],
 )
 def test_a_message_says_what_the_key_is(arguments, end):
-    """Unless keys below it say more."""
-    with pytest.raises(ValueError, match=re.escape(end)) as raised:
+    with pytest.raises(ValueError, match=re.escape(end)):
         simulate("digits", "objp", **arguments)
-    assert ("; meaning: " in str(raised.value)) == ("; meaning: " in end)
 
 
 def test_a_method_whose_noise_is_for_the_worst_case_needs_bounded_records():

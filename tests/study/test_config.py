@@ -93,6 +93,7 @@ BEST: dict[str, Any] = {"settings": {}, "error": 0}
         ({"timed": "yes"}, "timed: expected true or false, got 'yes'"),
         ({"rounds": None}, r"rounds: Input should be a valid integer \(got None\)"),
         ({"algorithms": [None]}, r"algorithms\.0: Input should be a mapping of keys to values"),
+        ({"tuning": {"trial": 1}}, r"tuning: unknown key 'trial'; did you mean 'trials'\?$"),
         ({"only": []}, "only: List should have at least 1 item"),
         (
             {"tuned": {"ObjP": {1: BEST, "1.0": BEST}}},
