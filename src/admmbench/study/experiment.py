@@ -49,6 +49,7 @@ class Experiment(Grid):
             for name in (*run.folder.split("/"), run.stem):
                 file_name(name, f"algorithms.{number}: its folder of runs")
         specs = {method.label: spec for method, spec in self.computed}
-        for number in range(len(self.figures)):
-            refuse(StatedFigure(number, self.figures, specs, self.metrics), FIGURE_RULES)
+        for number, figure in enumerate(self.figures):
+            earlier = [other.name for other in self.figures[:number]]
+            refuse(StatedFigure(number, figure, earlier, specs, self.metrics), FIGURE_RULES)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -283,17 +283,13 @@ class StatedFigure(NamedTuple):
     """Figure of an experiment, with what the experiment has to show."""
 
     number: int
-    figures: Sequence[Figure]
-    """All figures of the experiment."""
+    figure: Figure
+    earlier: Collection[str]
+    """Names of the figures before it."""
     specs: Mapping[str, RunSpec]
     """A run of each method, by label."""
-    metrics: Sequence[str]
+    metrics: Collection[str]
     """Variables that the methods measure."""
-
-    @property
-    def figure(self) -> Figure:
-        """Return the figure itself."""
-        return self.figures[self.number]
 
     @property
     def drawn_specs(self) -> dict[str, RunSpec]:
@@ -326,11 +322,9 @@ def _unknown_metric(stated: StatedFigure) -> tuple[str, str] | None:
 
 def _missing_course(stated: StatedFigure) -> str:
     """Return the name of a horizontal axis along which no method advances; empty if one does."""
-    against = stated.against
-    if against == "round" or against not in COURSES:
-        return ""
-    is_measured = any(against in measured(spec) for spec in stated.drawn_specs.values())
-    return "" if is_measured else COURSES[against].lower()
+    name = "" if stated.against == "round" else COURSES.get(stated.against, "").lower()
+    is_measured = any(stated.against in measured(spec) for spec in stated.drawn_specs.values())
+    return "" if is_measured else name
 
 
 def _unknown_parameter(stated: StatedFigure) -> str:
@@ -360,9 +354,7 @@ def _only_infinite(stated: StatedFigure) -> bool:
 FIGURE_RULES: list[Rule[StatedFigure]] = [
     Rule(
         "figures whose names differ",
-        lambda stated: (
-            stated.figure.name in [figure.name for figure in stated.figures[: stated.number]]
-        ),
+        lambda stated: stated.figure.name in stated.earlier,
         "figures: the name {0.figure.name!r} appears twice",
         "give each figure a name of its own",
     ),
