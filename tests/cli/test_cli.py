@@ -27,6 +27,7 @@ from admmbench.files.installed import REFERENCE, find
 from admmbench.inference.contrasts import Decision
 from admmbench.problems import losses
 from admmbench.report import contents
+from admmbench.study import config
 from admmbench.watch import study
 from tests.plugins import write_method
 
@@ -544,6 +545,34 @@ def test_module_and_script_are_the_same():
     from admmbench import __version__
 
     assert shown.stdout.strip() == __version__
+
+
+def test_a_study_is_reported_from_kept_results(tmp_path, monkeypatch, capsys):
+    """By the name of its configuration; what is not kept is named."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/mine.yaml").write_text("experiments: [quick, agents_femnist]")
+    words = ["report", "mine", "--reference", "--output", "mine.html"]
+    assert main(words) == 0
+    page = (tmp_path / "mine.html").read_text("utf-8")
+    assert "config.yaml + mine.yaml" in page
+    assert page.count('<section class="experiment"') == 1
+    assert "has no reference results" in page
+    assert "did not end well" not in page
+    assert main([*words, "--keep-what-exists"]) == 1
+    assert main(["report", "mines", *words[2:]]) == 1
+    assert "did you mean 'mine.yaml'?" in capsys.readouterr().err
+
+
+def test_figures_of_kept_results_have_the_colours_of_their_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    alone = config.load({"experiments": ["hu2019_norm"]}).looks
+    looks = config.read_reference_study("hu2019").looks
+    colours = {label: {each[label].color for each in (alone, looks)} for label in alone}
+    assert all(len(pair) == 2 for pair in colours.values())
+    assert main(["figures", "hu2019_norm", "--reference"]) == 0
+    drawn = "".join(path.read_text("utf-8") for path in (tmp_path / "figures").rglob("*.svg"))
+    assert all(looks[label].color in drawn for label in alone)
 
 
 WATCHING = """

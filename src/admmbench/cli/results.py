@@ -29,7 +29,7 @@ def _figures(options: argparse.Namespace) -> None:
     SOURCE           figures.json of an experiment, a list of figures in JSON, a file of results
                      (.nc), or with --reference the name of an experiment
     --results FILE   results.nc, for figures in JSON
-    --reference      draw the reference results
+    --reference      draw the reference results, in the colours of the study that has the experiment
     --output FOLDER  folder to write (default: figures/<experiment>)
     """
     from admmbench.figures import Figure, drawing
@@ -42,8 +42,8 @@ def _figures(options: argparse.Namespace) -> None:
         entries, looks = config.read_figures(options.file)
         figures = checked(list[Figure], entries, str(options.file))
     else:
-        study = config.load({"experiments": [name]})
-        figures, looks = study.experiments[name].figures, study.looks
+        figures = config.load({"experiments": [name]}).experiments[name].figures
+        looks = config.looks_of(name)
     for path in drawing.save(results, figures, options.output or Path("figures", name), looks):
         print(path)
 
@@ -78,8 +78,10 @@ def _report(options: argparse.Namespace) -> None:
     """Write the report of a study.
 
       admmbench report results/quick --output report.html
+      admmbench report equal_privacy --reference --output report.html
 
-    FOLDER ...            folders of its experiments
+    FOLDER ...            folders of its experiments; with --reference the name of a configuration
+    --reference           report the reference results of the configuration's experiments
     --configuration TEXT  name of this study on the page
     --partitions FOLDER   folder of partitions, whose counts the page shows
     --keep-what-exists    of a study that failed: join the runs that are there, and say what is
@@ -87,10 +89,19 @@ def _report(options: argparse.Namespace) -> None:
     --output FILE         HTML file to write (required)
     """
     from admmbench.report import rendering
-    from admmbench.report.contents import gather, gather_what_exists
+    from admmbench.report.contents import gather, gather_reference, gather_what_exists
     from admmbench.results import reference
 
-    if options.keep_what_exists:
+    configuration = options.configuration or ""
+    if options.reference:
+        if options.keep_what_exists or options.partitions or len(options.folder) > 1:
+            raise ValueError(
+                "--reference: name one configuration, without --keep-what-exists and --partitions"
+            )
+        name = options.folder[0].name.removesuffix(".yaml")
+        gathered = gather_reference(name)
+        configuration = configuration or f"config.yaml + {name}.yaml"
+    elif options.keep_what_exists:
         gathered = [gather_what_exists(folder, options.partitions) for folder in options.folder]
     else:
         gathered = [gather(folder, options.output, options.partitions) for folder in options.folder]
@@ -99,13 +110,11 @@ def _report(options: argparse.Namespace) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"the experiment {twice[0]} is there twice; name each folder once")
     missing = [row for _, rows in gathered for row in rows]
-    references = reference.load(names)
     verdicts = _judge({section.name: section.results for section in sections})
-    reference_verdicts = _judge(references)
+    references = {} if options.reference else reference.load(names)
+    reference_verdicts = _judge(references) if references else []
     sections = [replace(section, reference=references.get(section.name)) for section in sections]
-    page = rendering.render(
-        sections, verdicts, options.configuration or "", reference_verdicts, missing
-    )
+    page = rendering.render(sections, verdicts, configuration, reference_verdicts, missing)
     content = page.encode()
     if not options.keep_what_exists:  # a page without a checksum counts as incomplete
         content = with_checksum(content, MARKUP)
@@ -294,33 +303,11 @@ def run_facts(trace: xr.Dataset) -> dict[str, Any]:
     }
 
 
-# Names of a privacy loss, by the guarantee.
-_LOSSES = {
-    "none": "composed ε without a guarantee",
-    "conditional": "total ε, if its conditions hold,",
-}
-
-
 def run_summary(trace: xr.Dataset) -> str:
     """Return a text on how a run ended, see `run_facts`."""
-    from admmbench.figures.wording import best_constant, counted, in_unit, measured, number
+    from admmbench.report.environment import words
 
-    facts = run_facts(trace)
-    fraction, n, failed = facts["fraction"], facts["seeds"], facts["failed"]
-    unit = in_unit("%" if fraction else facts["unit"])
-    mean = f"{measured(facts['mean'], fraction)}, mean over {counted(n - failed, 'seed')}"
-    parts = [
-        f"{facts['title']}: after {counted(facts['rounds'], 'round')} {facts['metric']}{unit} is "
-        + (mean if failed < n else "unknown")
-    ]
-    if failed:
-        parts.append(f"{failed} of {counted(n, 'seed')} failed (diverged or timed out)")
-    loss = _LOSSES.get(facts["guarantee"], "total ε")
-    parts.append(f"{loss} {number(facts['epsilon'])} at δ = {facts['delta']:g}")
-    if facts["best_constant"] is not None:
-        constant = best_constant(facts["best_constant"], fraction, facts["unit"])
-        parts.append(f"best constant prediction, {constant}")
-    return "; ".join(parts)
+    return str(words().run_summary(run_facts(trace)))
 
 
 def _read(path: Path, *, strict: bool = False) -> xr.Dataset:

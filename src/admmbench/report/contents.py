@@ -14,9 +14,10 @@ from admmbench.figures.base import FORMATS
 from admmbench.files import netcdf, read_checked, read_checksummed
 from admmbench.report.data import Missing, Reason, collected, grouped
 from admmbench.report.rendering import Section
+from admmbench.results import reference
 from admmbench.study.address import LOG
 from admmbench.study.aggregate import join_runs, read
-from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment
+from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment, read_reference_study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -127,6 +128,26 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
         parts = []
         missing.append(Missing(experiment.title, "file", "said", "partitions", str(error)))
     return (Section(results, experiment, drawings, {}, looks, audits, parts), missing)
+
+
+def gather_reference(configuration: str) -> list[Gathered]:
+    """Read the reference results of a configuration's experiments; those without any are missing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such configuration, or none of its experiments has reference results.
+    """
+    study = read_reference_study(configuration)
+    references = reference.load(study.experiments)
+    if not references:
+        raise ValueError(f"{configuration}: its experiments have no reference results")
+    return [
+        (Section(references[name], experiment, looks=study.looks), [])
+        if name in references
+        else (None, [Missing(experiment.title, "all_runs", "not_kept")])
+        for name, experiment in study.experiments.items()
+    ]
 
 
 def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dataset]]:

@@ -13,7 +13,9 @@ Badge = Literal["tuned", "tuned_at_edge", "stated", "default"]
 """How the settings of a method were found."""
 PrivacyKind = Literal["not_private", "equal", "none", "unequal"]
 """Whether methods in a setting have no noise, equal totals, no guarantee, or totals that differ."""
-Reason = Literal["said", "not_started", "no_message", "no_data", "not_drawn", "untuned", "no_files"]
+Reason = Literal[
+    "said", "not_started", "no_message", "no_data", "not_drawn", "untuned", "no_files", "not_kept"
+]
 """Reason for which a part is missing: ``said`` by the message of what failed, or stated by a template."""
 K = TypeVar("K")
 V = TypeVar("V")
