@@ -194,6 +194,19 @@ def test_joined_results_that_are_damaged_are_missing_in_the_report_of_what_exist
     assert "names what is missing" in said["gone"]
 
 
+def test_a_study_of_results_alone_that_fails_names_its_failed_runs(project):
+    """It has no file of figures yet."""
+    (run,) = project.results("objp")
+    run.unlink()
+    for name in ("results.nc", "figures.json"):
+        (project.folder / "results/tiny" / name).unlink()
+    words = ["report", "results/tiny", "--keep-what-exists", "--output", "x.html"]
+    assert "names what is missing" in project.admmbench(*words)
+    page = (project.folder / "x.html").read_text("utf-8")
+    assert '<td data-label="Missing">ObjP' in page
+    assert "figures.json" not in page
+
+
 def test_a_study_that_is_killed_while_it_makes_a_damaged_file_again(project, finished):
     """Snakemake has removed the file by then, and results that need it are there."""
     (path,) = project.results("objp")

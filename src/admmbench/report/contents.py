@@ -75,7 +75,7 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
 def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered:
     """Read the existing parts of an experiment: runs are joined anew, and figures drawn from these; see `gather`."""
     try:
-        name, experiment, looks = read_drawn_experiment(folder)
+        name, experiment, looks = read_drawn_experiment(folder, complete=False)
     except ConfigError as error:
         return (None, [Missing(folder.name, "everything", "said", said=str(error))])
     runs_folder = experiment.runs_folder(folder)

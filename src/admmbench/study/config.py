@@ -332,10 +332,17 @@ def read_experiment(folder: Path) -> tuple[str, Experiment]:
     return name, check_experiment(definition, str(folder / MANIFEST))
 
 
-def read_drawn_experiment(folder: Path) -> tuple[str, Experiment, dict[str, Look]]:
-    """Read the name and definition of an experiment with its figures, and the looks of methods, see `read_figures`."""
+def read_drawn_experiment(
+    folder: Path, *, complete: bool = True
+) -> tuple[str, Experiment, dict[str, Look]]:
+    """Read the name and definition of an experiment with its figures, and the looks of methods, see `read_figures`.
+
+    A study that is not complete may lack the file of figures, as one that makes results alone; then it has no figures.
+    """
     name, definition = _read_definition(folder)
-    definition["figures"], looks = read_figures(folder / FIGURES)
+    looks: dict[str, Look] = {}
+    if complete or (folder / FIGURES).exists():
+        definition["figures"], looks = read_figures(folder / FIGURES)
     return name, check_experiment(definition, str(folder / MANIFEST)), looks
 
 
