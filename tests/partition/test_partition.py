@@ -1,5 +1,6 @@
 """Partitions: every row once, in the order that the scheme says."""
 
+import json
 import tracemalloc
 from dataclasses import replace
 from functools import partial
@@ -229,34 +230,37 @@ def test_shares_of_numbers_are_in_their_unit():
     y = np.repeat([-10, 10], 50).astype(np.float32)
     given = {"class_names": (), "y_test": y[:20], "target_range": (1e9, 1e9 + 40)}
     made = replace(made, y_train=y, **given, X_test=made.X_test[:20], default_problem="huber")
-    said = partition.as_partition(2).shares(made)
-    assert said.startswith("rows in file order; the mean of an agent's targets is 1e+09 to")
+    shares = partition.as_partition(2).shares(made)
+    assert shares["order"] == "file"
+    assert shares["lowest"] == 1e9
     assert made.in_unit(made.y_train.astype(float)).tolist() == [1e9] * 50 + [1e9 + 40] * 50
 
 
-HOLD = "of an agent's rows {} to {} % have the label '0', of all rows {} % ({} agents)"
+def held(lowest, highest, every, agents):
+    values = {"lowest": lowest, "highest": highest, "all": every}
+    return {"label": "0", **values, "agents": agents}
 
 
 @pytest.mark.parametrize(
-    ("labels", "scheme", "words"),
+    ("labels", "scheme", "shares"),
     [
-        (np.repeat(range(5), 20), 5, f"rows in file order; {HOLD.format(0, 100, 20, 5)}"),
-        (np.repeat([0, 1], [90, 10]), 10, f"rows in file order; {HOLD.format(0, 100, 90, 10)}"),
-        (np.tile(range(5), 20), 5, f"rows in file order; {HOLD.format(20, 20, 20, 5)}"),
-        (np.repeat([0, 1], 50), {"scheme": "by_writer"}, HOLD.format(0, 100, 50, 4)),
+        (np.repeat(range(5), 20), 5, {"order": "file", **held(0, 1, 0.2, 5)}),
+        (np.repeat([0, 1], [90, 10]), 10, {"order": "file", **held(0, 1, 0.9, 10)}),
+        (np.tile(range(5), 20), 5, {"order": "file", **held(0.2, 0.2, 0.2, 5)}),
+        (np.repeat([0, 1], 50), {"scheme": "by_writer"}, held(0, 1, 0.5, 4)),
         (
             np.repeat([0, 1], 50),
             {"scheme": "iid", "agents": 2, "shuffle": True},
-            "rows in random order, another for each seed",
+            {"order": "random"},
         ),
-        (np.repeat([0, 1], 50), {"scheme": "stratified", "agents": 2}, ""),
+        (np.repeat([0, 1], 50), {"scheme": "stratified", "agents": 2}, {}),
     ],
 )
-def test_a_run_says_what_agents_hold(labels, scheme, words):
+def test_a_run_says_what_agents_hold(labels, scheme, shares):
     made = make_dataset(100, n_classes=5)
     made = written_by(replace(made, y_train=labels), np.repeat([0, 1, 3], [50, 25, 25]), "abcd")
     trace = simulate(made, "objp", agents=scheme, rounds=1, seeds=1)
-    assert trace.attrs["shares"] == words
+    assert json.loads(trace.attrs["shares"]) == shares
 
 
 # Writers
@@ -413,7 +417,7 @@ def test_each_agent_has_so_many_labels_and_those_of_a_label_share_equally(agents
 @pytest.mark.parametrize("scheme", DRAWN[1:], ids=lambda scheme: scheme["scheme"])
 def test_a_run_whose_labels_share_out_says_what_neighbours_are(scheme):
     trace = simulate(make_dataset(), "objp", agents=scheme, rounds=1, seeds=2)
-    assert "neighbours are of the rows as they are partitioned" in trace.attrs["shares"]
+    assert json.loads(trace.attrs["shares"])["drawn"] == "labels"
     assert np.isfinite(trace.test_error.values[:, -1]).all()
 
 

@@ -1,5 +1,7 @@
 """Tables in a terminal: what the report has, and no markup from labels."""
 
+import json
+
 import pytest
 from rich.console import Console
 
@@ -34,12 +36,51 @@ def test_errors_leaders_and_privacy_are_there(shown):
 
 def test_what_totals_protect_and_a_large_delta_are_said(shown):
     results = build(ERRORS, methods={"Obj[P]": "objp"})
-    text = shown(results.assign_attrs(shares="rows in file order"))
-    assert "Shares: rows in file order" in text
+    text = shown(results)
     assert "Totals are about one record of one agent, not an agent or a user." in text
     assert "Warning" not in text
     text = shown(results.assign_coords(delta=("algorithm", [1e-6, 1e-4, 1e-3])))
     assert "Warning: delta = 0.0001 is above 1/n = 1.7e-05 of the n = 60,000 training" in text
+
+
+HELD = {"label": "Z", "lowest": 0, "highest": 0.67, "all": 0.01, "agents": 114}
+SAID = "of an agent's rows 0 to 67 % have the label 'Z', of all rows 1 % (114 agents)"
+TOUCHES = (
+    "labels decide who holds a row, so that neighbours are of the rows as they are partitioned"
+)
+MEANS = {"lowest": 1e9, "highest": 1.5, "all": 2, "agents": 2}
+
+
+@pytest.mark.parametrize(
+    ("shares", "text"),
+    [
+        ([HELD], SAID),
+        ([{"order": "file", **HELD}], f"rows in file order; {SAID}"),
+        ([{"order": "file", **HELD}, HELD], f"rows in file order; {SAID}"),
+        ([{"order": "random"}], "rows in random order, another for each seed"),
+        (
+            [{"order": "file", **MEANS}],
+            "rows in file order; the mean of an agent's targets is 1e+09 to 1.5, of all 2 (2 agents)",
+        ),
+        ([{"drawn": "sizes"}], "unequal numbers of rows, drawn for each seed"),
+        (
+            [{"drawn": "labels"}],
+            f"of each label other shares for each agent, drawn for each seed; {TOUCHES}",
+        ),
+        (
+            [{"drawn": "labels", "labels": 2}],
+            f"labels of an agent: 2, drawn for each seed; {TOUCHES}",
+        ),
+        # Of a run of an earlier version, and of a results file.
+        ([SAID, {"order": "random"}], f"{SAID}; rows in random order, another for each seed"),
+        (f"rows in file order; {SAID}", f"rows in file order; {SAID}"),
+    ],
+)
+def test_what_agents_hold_is_said_by_keys_or_the_sentence_of_an_earlier_version(
+    shown, shares, text
+):
+    stored = shares if isinstance(shares, str) else json.dumps(shares)
+    assert f"Shares: {text} Problem" in shown(build(ERRORS).assign_attrs(shares=stored))
 
 
 def test_the_best_constant_is_beside_what_was_run(shown):

@@ -1,5 +1,6 @@
 """Aggregation: labelled, complete, and only from files that belong to the present code."""
 
+import json
 import shutil
 
 import numpy as np
@@ -192,7 +193,8 @@ def test_what_methods_declare_are_coordinates(joined):
     of_methods = {"delta", "guarantee", "conditions", "relation", "threat_model"}
     assert not (of_methods | {"unit_of_privacy"}) & set(joined.epsilon_total.attrs)
     assert joined.epsilon_total.attrs["comment"] == "infinite where nothing is guaranteed"
-    assert joined.attrs["shares"].startswith("rows in file order; of an agent's rows")
+    (shares,) = json.loads(joined.attrs["shares"])
+    assert shares["order"] == "file"
     finite = np.isfinite(joined.epsilon_total[..., 1:]).any(["epsilon", "round"])
     assert list(finite.values) == [True, False, False]
 

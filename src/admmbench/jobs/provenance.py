@@ -30,7 +30,7 @@ def describe(spec: RunSpec, dataset: Dataset, device: str = devices.CPU) -> dict
         **requested(spec),
         "code": _json(fingerprint.parts(spec)),
         "dataset_note": dataset.note,
-        "shares": scheme.shares(dataset),
+        "shares": _json(scheme.shares(dataset)),
         "n_train": scheme.n_train(dataset),
         "n_test": scheme.n_test(dataset),
         "n_features": spec.n_features,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -52,9 +52,13 @@ class Scheme(Strict):
     def n_agents(self, info: DatasetInfo) -> int:
         """Count the agents or parties; ValueError if the data set cannot serve them."""
 
-    def shares(self, dataset: Dataset) -> str:
-        """Return in words what agents hold, as far as the name of the scheme does not tell."""
-        return ""
+    def shares(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what agents hold, as far as the name of the scheme does not tell.
+
+        Keys are ``order`` of the rows (``file`` or ``random``), ``drawn`` for each seed (``sizes`` or ``labels``),
+        ``labels`` of an agent, and those of `admmbench.partition.targets.describe_targets`.
+        """
+        return {}
 
     def order_warning(self, dataset: Dataset) -> str:
         """Return a warning if the order of the rows gives agents other targets than chance would, else nothing."""

@@ -6,7 +6,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -99,21 +99,21 @@ class IID(RowScheme):
             )
         return super().n_agents(info)
 
-    def shares(self, dataset: Dataset) -> str:
-        """Return in words the order of the rows, and how labels then differ between agents."""
+    def shares(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the order of the rows, and how targets then differ between agents."""
         if dataset.info.drawn:
-            return ""
+            return {}
         if self.shuffle:
-            return "rows in random order, another for each seed"
-        return f"rows in file order; {describe_targets(dataset, self.cut(dataset))}"
+            return {"order": "random"}
+        return {"order": "file", **describe_targets(dataset, self.cut(dataset))}
 
     def order_warning(self, dataset: Dataset) -> str:
         """Return a warning if the file order gives agents other targets than chance would, else nothing."""
         if self.shuffle or dataset.drawn or not targets_differ(dataset, self.agents):
             return ""
         return (
-            f"agents: {self.shares(dataset)}: more than by chance, as the file is in an order that tells of targets; "
-            f"for rows in random order set agents: {{scheme: iid, agents: {self.agents}, shuffle: true}}"
+            "agents: rows in file order give agents targets that differ by more than chance, as the order tells of "
+            f"targets; for rows in random order set agents: {{scheme: iid, agents: {self.agents}, shuffle: true}}"
         )
 
     def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:
@@ -180,8 +180,8 @@ class By(RowScheme):
             raise ValueError(f"agents: {info.name} does not say the {self.column!r} of a row{fix}")
         return known[self.column]
 
-    def shares(self, dataset: Dataset) -> str:
-        """Return in words how labels differ between agents."""
+    def shares(self, dataset: Dataset) -> dict[str, Any]:
+        """Return how targets differ between agents."""
         return describe_targets(dataset, self.cut(dataset))
 
     def cut(self, dataset: Dataset, rng: Random = None) -> Sequence[RowSelection]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,6 @@ from admmbench.datasets import Dataset, DatasetInfo, RowSelection, n_rows
 from admmbench.partition.base import equal_parts
 from admmbench.partition.rows import IID, Random, RowScheme
 from admmbench.validation import Count, Number
-
-# Part of what `Scheme.shares` returns.
-_TOUCHES = (
-    "labels decide who holds a row, so that neighbours are of the rows as they are partitioned"
-)
 
 
 class _SkewedScheme(RowScheme):
@@ -65,9 +60,9 @@ class Quantity(_SkewedScheme):
     scheme: Literal["quantity"]
     alpha: Annotated[Number, Field(gt=0, le=1e6)]
 
-    def shares(self, dataset: Dataset) -> str:
-        """Return in words how rows are partitioned."""
-        return "unequal numbers of rows, drawn for each seed"
+    def shares(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what is drawn for each seed."""
+        return {"drawn": "labels" if self.by_labels else "sizes"}
 
     def _owners(self, sizes: list[int], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         for size in sizes:
@@ -86,10 +81,6 @@ class Dirichlet(Quantity):
     by_labels: ClassVar[bool] = True
 
     scheme: Literal["dirichlet"]  # type: ignore[assignment]
-
-    def shares(self, dataset: Dataset) -> str:
-        """Return in words how rows are partitioned."""
-        return f"of each label other shares for each agent, drawn for each seed; {_TOUCHES}"
 
 
 class Labels(_SkewedScheme):
@@ -116,9 +107,9 @@ class Labels(_SkewedScheme):
             )
         return agents
 
-    def shares(self, dataset: Dataset) -> str:
-        """Return in words how rows are partitioned."""
-        return f"labels of an agent: {self.per_agent}, drawn for each seed; {_TOUCHES}"
+    def shares(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the number of labels of an agent, which are drawn for each seed."""
+        return {"drawn": "labels", "labels": self.per_agent}
 
     def _owners(self, sizes: list[int], rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
         labels, agents = rng.permutation(len(sizes)), rng.permutation(self.agents)

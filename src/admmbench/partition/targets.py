@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,22 +61,29 @@ def _chance_bound(kinds: NDArray[np.int64], parts: NDArray[np.int64]) -> float:
     return float(len(in_part) * np.count_nonzero(in_all) * np.exp(-largest))
 
 
-def describe_targets(dataset: Dataset, parts: Sequence[RowSelection]) -> str:
-    """Return in words how targets differ between agents: means, or the shares of the class that differs most."""
+def describe_targets(dataset: Dataset, parts: Sequence[RowSelection]) -> dict[str, Any]:
+    """Return how targets differ between agents: by their means, or by shares of the class that differs most.
+
+    Keys are the ``label`` of this class, where there are classes, the ``lowest`` and the ``highest`` of the agents'
+    values, the value of ``all`` rows, and the number of ``agents``.
+    """
     if not dataset.n_classes:
         means = [dataset.y_train[rows].mean(dtype=np.float64) for rows in parts if n_rows(rows)]
         low, high, whole = dataset.in_unit(
             np.array([min(means), max(means), dataset.y_train.mean(dtype=np.float64)])
         )
-        return f"the mean of an agent's targets is {low:.4g} to {high:.4g}, of all {whole:.4g} ({len(parts)} agents)"
+        values = {"lowest": float(low), "highest": float(high), "all": float(whole)}
+        return {**values, "agents": len(parts)}
     labels = dataset.y_train.astype(np.int64)
     counts = np.array([np.bincount(labels[rows], minlength=dataset.n_classes) for rows in parts])
     whole = counts.sum(axis=0) / counts.sum()
     nonempty = counts[counts.any(axis=1)]
     shares = nonempty / nonempty.sum(axis=1, keepdims=True)
     label = int(np.abs(shares - whole).max(axis=0).argmax())
-    low, high = 100 * shares[:, label].min(), 100 * shares[:, label].max()
-    return (
-        f"of an agent's rows {low:.0f} to {high:.0f} % have the label {dataset.class_names[label]!r}, "
-        f"of all rows {100 * whole[label]:.0f} % ({len(parts)} agents)"
-    )
+    return {
+        "label": dataset.class_names[label],
+        "lowest": float(shares[:, label].min()),
+        "highest": float(shares[:, label].max()),
+        "all": float(whole[label]),
+        "agents": len(parts),
+    }

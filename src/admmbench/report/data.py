@@ -270,6 +270,8 @@ class Conditions(NamedTuple):
     attrs: Mapping[str, Any]
     """Attributes of the results."""
     data: str
+    shares: list[dict[str, Any] | str]
+    """What agents hold, see `admmbench.partition.Scheme.shares`, or the sentence of an earlier version."""
     problem: Any
     agents: list[int]
     partition: Any

@@ -43,12 +43,15 @@ _MOST_COUNTS = 200
 def conditions(results: xr.Dataset) -> Conditions:
     """Return the conditions of the runs."""
     attrs, metric = results.attrs, results[results.attrs["metric"]].attrs
+    shares = attrs.get("shares", "")
     # A number of agents stands for equal shares.
     partition = json.loads(attrs["partition"]) if attrs["partition"].startswith("{") else None
     rounds = results["rounds"].values
     return Conditions(
         attrs,
         statistics.data_of(attrs),
+        # A file of an earlier version has a sentence.
+        json.loads(shares) if shares.startswith("[") else [shares] if shares else [],
         json.loads(attrs["problem"]),
         list(dict.fromkeys(results["agents"].values.tolist())),
         partition,

@@ -197,7 +197,7 @@ def _with_attributes(
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
         **{key: each_once(str(trace.attrs[key]) for trace in firsts) for key in _SEVERAL},
-        "shares": each_once(str(trace.attrs.get("shares", "")) for trace in firsts),
+        "shares": _shares(trace.attrs.get("shares", "") for trace in firsts),
         "problem": in_common([trace.attrs["problem"] for trace in firsts]),
         "rounds": max(trace.attrs["rounds"] for trace in firsts),
         "evaluate_every": experiment.evaluate_every,
@@ -207,6 +207,12 @@ def _with_attributes(
     if missing := experiment.missing_data:
         joined.attrs["missing_data"] = missing.model_dump_json()
     return with_decision(joined, experiment)
+
+
+def _shares(texts: Iterable[str]) -> str:
+    """Return the list of what agents hold in some runs, as JSON; runs of earlier versions say it by a sentence."""
+    shares = [json.loads(text) if text.startswith("{") else text for text in dict.fromkeys(texts)]
+    return json.dumps([share for share in shares if share])
 
 
 _BUDGETS = {
