@@ -27,7 +27,7 @@ from admmbench.files.installed import REFERENCE, find
 from admmbench.inference.contrasts import Decision
 from admmbench.problems import losses
 from admmbench.report import contents
-from admmbench.study import config
+from admmbench.study import config, configurations
 from admmbench.watch import study
 from tests.plugins import write_method
 
@@ -567,7 +567,7 @@ def test_a_study_is_reported_from_kept_results(tmp_path, monkeypatch, capsys):
 def test_figures_of_kept_results_have_the_colours_of_their_study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     alone = config.load({"experiments": ["hu2019_norm"]}).looks
-    looks = config.read_reference_study("hu2019").looks
+    looks = configurations.read_study("hu2019").looks
     colours = {label: {each[label].color for each in (alone, looks)} for label in alone}
     assert all(len(pair) == 2 for pair in colours.values())
     assert main(["figures", "hu2019_norm", "--reference"]) == 0

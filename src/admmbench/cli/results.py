@@ -33,7 +33,7 @@ def _figures(options: argparse.Namespace) -> None:
     --output FOLDER  folder to write (default: figures/<experiment>)
     """
     from admmbench.figures import Figure, drawing
-    from admmbench.study import config
+    from admmbench.study import config, configurations
     from admmbench.validation import checked
 
     results = _read_drawn_results(options)
@@ -43,7 +43,7 @@ def _figures(options: argparse.Namespace) -> None:
         figures = checked(list[Figure], entries, str(options.file))
     else:
         figures = config.load({"experiments": [name]}).experiments[name].figures
-        looks = config.looks_of(name)
+        looks = configurations.looks_of(name)
     for path in drawing.save(results, figures, options.output or Path("figures", name), looks):
         print(path)
 

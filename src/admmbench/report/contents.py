@@ -17,7 +17,8 @@ from admmbench.report.rendering import Section
 from admmbench.results import reference
 from admmbench.study.address import LOG
 from admmbench.study.aggregate import join_runs, read
-from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment, read_reference_study
+from admmbench.study.config import AUDITS, ConfigError, read_drawn_experiment
+from admmbench.study.configurations import read_study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -138,7 +139,7 @@ def gather_reference(configuration: str) -> list[Gathered]:
     ValueError
         If there is no such configuration, or none of its experiments has reference results.
     """
-    study = read_reference_study(configuration)
+    study = read_study(configuration)
     references = reference.load(study.experiments)
     if not references:
         raise ValueError(f"{configuration}: its experiments have no reference results")

@@ -47,8 +47,17 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """
     first, second = _with_equal_coordinates(with_declarations(first), with_declarations(second))
     labels = list(dict.fromkeys(str(x) for part in (first, second) for x in part["algorithm"].data))
-    changed = [*_setting_conflicts(first, second), *_duplicate_runs(first, second)]
-    if changed := changed or _budget_conflicts(first, second):
+    settings = _setting_conflicts(first, second)
+    twice = _points(_ran(first) & _ran(second))
+    changed = [f"they differ in {', '.join(settings)}"] if settings else []
+    changed += [f"both have {label} at ε = {epsilon:g}" for label, epsilon in twice]
+    if not changed:
+        changed = [
+            f"a release of {label} at ε = {epsilon:g} has the budget {a:.4g} in one and {b:.4g} in the other, so its "
+            "noise differs; run the seeds of the older one again with the code of the newer, or keep one of them"
+            for (label, epsilon), a, b in _budget_conflicts(first, second)
+        ]
+    if changed:
         raise ValueError(f"results cannot be joined: {'; '.join(changed)}")
     parts = [_without_missing_runs(part) for part in (first, second)]
     joined = parts[0].combine_first(parts[1]).sel(algorithm=labels)
@@ -133,7 +142,7 @@ def _with_equal_coordinates(first: xr.Dataset, second: xr.Dataset) -> list[xr.Da
 
 
 def _setting_conflicts(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """Return a sentence on the settings in which the files differ; nothing if there are none."""
+    """Return the settings in which the files differ."""
     tuned = _tuned_settings(first) | _tuned_settings(second)
     names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER - {"problem"} - tuned)
     changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]
@@ -150,7 +159,7 @@ def _setting_conflicts(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     coordinates = [set(map(str, file.coords)) for file in (first, second)]
     changed += sorted(coordinates[0] ^ coordinates[1])
     variables = set(first.variables) & set(second.variables)
-    changed += sorted(f"dimensions of {n}" for n in variables if first[n].dims != second[n].dims)
+    changed += sorted(f"{n} (dimensions)" for n in variables if first[n].dims != second[n].dims)
     if not changed:
         changed = [
             f"{name} of {label}"
@@ -158,7 +167,7 @@ def _setting_conflicts(first: xr.Dataset, second: xr.Dataset) -> list[str]:
             if file.dims in (_POINT[:1], _POINT) and name not in ("algorithm", "fingerprint")
             for label in _conflicting_methods(first, second, str(name))
         ]
-    return [f"they differ in {', '.join(changed)}"] if changed else []
+    return changed
 
 
 def _tuned_settings(results: xr.Dataset) -> set[str]:
@@ -179,8 +188,10 @@ def _conflicting_methods(first: xr.Dataset, second: xr.Dataset, name: str) -> li
     return [str(label) for label in differs["algorithm"].values[differs.values]]
 
 
-def _budget_conflicts(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """Return a sentence for each method and budget whose noise was calibrated by different rules in the two files.
+def _budget_conflicts(
+    first: xr.Dataset, second: xr.Dataset
+) -> list[tuple[tuple[str, float], float, float]]:
+    """Return the methods and budgets whose noise was calibrated by different rules, with both budgets of a release.
 
     Where seeds give agents other numbers of rows, each seed may have a budget of its own, so that none is compared.
     """
@@ -190,17 +201,7 @@ def _budget_conflicts(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     one, other = xr.align(release_budget(first), release_budget(second))
     budgets = xr.Dataset({"one": one, "other": other}).to_dataframe([*_POINT])
     changed = budgets[~same_budget(budgets["one"], budgets["other"])]
-    return [
-        f"a release of {label} at ε = {epsilon:g} has the budget {a:.4g} in one and {b:.4g} in the other, so its noise "
-        "differs; run the seeds of the older one again with the code of the newer, or keep one of them"
-        for (label, epsilon), a, b in changed.itertuples()
-    ]
-
-
-def _duplicate_runs(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """Return a sentence for each method and budget with a run in both files."""
-    shared = _ran(first) & _ran(second)
-    return [f"both have {label} at ε = {epsilon:g}" for label, epsilon in _points(shared)]
+    return [*changed.itertuples(name=None)]
 
 
 def _points(ran: xr.DataArray) -> list[tuple[str, float]]:

@@ -300,32 +300,6 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
     return Study(config=checked, experiments=experiments)
 
 
-def read_reference_study(name: str) -> Study:
-    """Read the study of a configuration with this name, such as ``equal_privacy``, the user's own or an installed one.
-
-    The experiments have all data that they state, whether their files are here or not.
-    """
-    files, file = find_all(), f"{name.removesuffix('.yaml')}.yaml"
-    if file not in files:
-        raise ConfigError(unknown("configuration", file, files))
-    return load(combine((files[CONFIG.name], files[file]), {}))
-
-
-def looks_of(experiment: str) -> dict[str, Look]:
-    """Return the looks of methods in the study of an experiment, by label.
-
-    Of several configurations that run the experiment as its file states it, the study is that with the fewest
-    experiments; an experiment of none is alone.
-    """
-    configurations = [
-        content
-        for content in map(read_mapping, find_all().values())
-        if experiment in content.get("experiments", ()) and not content.get("overrides")
-    ]
-    alone: dict[str, Any] = {"experiments": [experiment]}
-    return load(min(configurations, key=lambda c: len(c["experiments"]), default=alone)).looks
-
-
 def read_experiment(folder: Path) -> tuple[str, Experiment]:
     """Read the name and definition of an experiment, without figures, from the folder of its results."""
     name, definition = _read_definition(folder)
