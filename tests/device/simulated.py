@@ -2,7 +2,7 @@
 
     NUMBA_ENABLE_CUDASIM=1 python -m tests.device.simulated
 
-compares a few rounds of some methods on it with those of the processor.
+compares local updates of all kinds, and a few rounds of some methods on it, with those of the processor.
 """
 
 from __future__ import annotations
@@ -146,8 +146,41 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 )
 
 
+def compare_updates() -> None:
+    """Compare one local update of each kind: noise on either or none, place in the round, who begins, where the penalty is."""
+    from admmbench.base.types import LocalUpdate, Pass
+    from admmbench.problems.base import Gradient
+    from admmbench_cuda import update
+    from tests.base import test_kernel as kernel
+
+    # Agents of one group are summed one after another.
+    update._GROUPS = 1
+    for number, (noise, place, order) in enumerate(kernel.COMBINED):
+        # Some have a whole tile and a part of one, the others a part, which takes half the time.
+        kernel.J = 520 if number % 6 == 0 else 150
+        step, argument = kernel.STEPS["trust region" if number % 5 == 0 else "proximal"]
+        fused = Pass(step, "l2", ("local", "global")[number % 2], noise, place, order)
+        outcomes = []
+        for strategy in (kernel.Uncompiled(), update.OnDevice()):
+            sub, gradient, numbers = kernel.block(updates=place)
+            z, sent, dual, w, partial = (
+                array.copy().view(Array)
+                for array in (sub.z, sub.sent, sub.dual, sub.w, sub.partial)
+            )
+            sent = z if place == "only" else sent
+            sub = replace(sub, z=z, sent=sent, dual=dual, w=w, partial=partial)
+            draw = kernel.draw(measure=True)[0] if noise else None
+            known = Gradient(gradient.view(Array), None)
+            strategy.update(LocalUpdate(fused, sub, known, draw, {argument: numbers}, 0.3, 0.25))
+            outcomes.append([z, sent, dual, partial, draw.magnitude if draw else 0.0])
+        for cpu, gpu in zip(*outcomes, strict=True):
+            np.testing.assert_allclose(gpu, cpu, rtol=1e-12, atol=1e-13, err_msg=str(fused))
+        print("update agrees:", noise, place, order)
+
+
 def main() -> None:
     install()
+    compare_updates()
     from admmbench.contracts.made_up_data import make_dataset, using_some_columns
     from admmbench.engine.context import Context
     from admmbench.engine.rounds import assemble, run_rounds

@@ -22,6 +22,7 @@ from admmbench.problems.losses.softmax import Softmax
 from admmbench.spec.run import RunSpec
 from admmbench.study.config import read
 from admmbench_cuda import TYPICAL, unsuitable
+from tests.base.test_kernel import COMBINED
 from tests.device import simulated
 
 DATA = make_dataset()
@@ -123,7 +124,8 @@ def test_a_simulated_gpu_agrees_with_a_processor():
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("agree") == 2 * len(simulated.RUNS)
+    assert done.stdout.count("update agrees") == len(COMBINED) == 24
+    assert done.stdout.count("columns agree") == 2 * len(simulated.RUNS)
 
 
 def test_a_strategy_that_a_device_would_not_obey_is_refused():
