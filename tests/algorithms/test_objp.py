@@ -1,5 +1,7 @@
 """ObjP and ObjPM: a transcription, and what is left without noise."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,13 @@ def test_objp_and_iadmm_agree_without_noise(updates):
 def test_only_several_local_updates_compose_within_a_round():
     assert ObjP().caveats == ()
     assert ObjP(local_updates=2).caveats == ("local_updates",)
+
+
+def test_theorem_2_alone_takes_the_largest_smoothness_of_all_agents():
+    parts = SimpleNamespace(
+        smoothness=np.array([[1.0], [3.0]]), whole=SimpleNamespace(smoothness=np.array([3.0]))
+    )
+    sub = SimpleNamespace(t=4, privacy=SimpleNamespace(epsilon=1.0), parts=parts)
+    for average, expected in ((None, [[3], [5]]), ("after", [[3], [5]]), ("theorem2", [5])):
+        method = ObjP(proximity="smooth", average=average)
+        np.testing.assert_array_equal(method.schedule(sub)["inverse_eta"], expected)
