@@ -1,4 +1,4 @@
-"""Everything that the author of a method, a loss or a data set needs, in one place.
+"""Everything that the author of a method, a loss or a data set needs; docs/reference/plugins.md has it in groups.
 
 It re-exports names of other modules, which type checkers tell by ``as``. A job's fingerprint follows each name to its
 module. So Snakemake makes a plug-in's results again when something that the plug-in uses changed, and not otherwise.
@@ -20,6 +20,7 @@ from admmbench.base.constrained import out_of_reach as out_of_reach
 from admmbench.base.constrained import start_fields as start_fields
 from admmbench.base.constrained import update_multipliers as update_multipliers
 from admmbench.base.exact import Exact as Exact
+from admmbench.base.exact import PerturbedSolution as PerturbedSolution
 from admmbench.base.linearized import Linearized as Linearized
 from admmbench.base.linearized import Schedule as Schedule
 from admmbench.base.linearized import Step as Step
@@ -33,6 +34,7 @@ from admmbench.base.rho import Rho as Rho
 from admmbench.base.rho import RhoSchedule as RhoSchedule
 from admmbench.base.sharing import Sharing as Sharing
 from admmbench.base.sharing import SharingState as SharingState
+from admmbench.base.types import UNIT_OF_LOSS as UNIT_OF_LOSS
 from admmbench.base.types import Array as Array
 from admmbench.base.types import ColumnBlock as ColumnBlock
 from admmbench.base.types import ColumnFederation as ColumnFederation
@@ -87,6 +89,7 @@ from admmbench.problems.needs import require as require
 from admmbench.problems.rows import BoundRows as BoundRows
 from admmbench.problems.rows import RowParts as RowParts
 from admmbench.sensitivity import Sensitivity as Sensitivity
+from admmbench.validation import Length as Length
 from admmbench.validation import parameters as parameters
 
 

@@ -147,7 +147,7 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 
 
 def compare_updates() -> None:
-    """Compare one local update of each kind: noise on either or none, place in the round, who begins, where the penalty is."""
+    """Compare one local update of each kind: where noise is, which of the round, who begins, where the penalty is."""
     from admmbench.base.types import LocalUpdate, Pass
     from admmbench.problems.base import Gradient
     from admmbench_cuda import update

@@ -34,9 +34,9 @@ class L1:
         """Return a bound on the l2 norm of subgradients for so many entries: the norm of a vector of signs."""
         return math.sqrt(size)
 
-    def prox(self, v: Array, step: Array) -> Array:
+    def prox(self, v: Array, step: Array | float) -> Array:
         """Minimise ``step R(w) + ||w - v||^2 / 2``: entries shrink towards 0 by the step, soft thresholding."""
-        return np.sign(v) * np.maximum(np.abs(v) - step.astype(v.dtype), 0)
+        return np.sign(v) * np.maximum(np.abs(v) - np.asarray(step, v.dtype), 0)
 
 
 class L2:
@@ -58,9 +58,9 @@ class L2:
         """Return infinity: gradients have no bound."""
         return math.inf
 
-    def prox(self, v: Array, step: Array) -> Array:
+    def prox(self, v: Array, step: Array | float) -> Array:
         """Shrink the model by a factor."""
-        return v / (1 + step).astype(v.dtype)
+        return v / np.asarray(1 + step, v.dtype)
 
 
 Penalty = L1 | L2
