@@ -156,6 +156,17 @@ def test_units_and_long_names_are_those_of_the_loss(name):
         assert ("empirical_loss" in found) == agents_alike
 
 
+def test_models_of_agents_are_tested_where_it_is_asked_for_and_there_are_classes():
+    problem = as_problem({"loss": "softmax", "local_error": True}, "rows")
+    assert "local_error" in problem.variables(make_dataset().info)
+    assert as_problem(problem.describe(), "rows") == problem
+    numbers = as_problem({"loss": "squared", "local_error": True}, "rows")
+    with pytest.raises(ValueError, match="problem.local_error: squared is no loss for classes"):
+        numbers.check(with_numbers().info)
+    with pytest.raises(ValueError, match="problem.local_error: it is about shared rows"):
+        as_problem({"loss": "logistic", "local_error": True}, "columns")
+
+
 def test_a_loss_is_one_file(tmp_path):
     """A plug-in needs value, slope, curvature and their suprema; all checks hold for it."""
     path = tmp_path / "log_cosh.py"

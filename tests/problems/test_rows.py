@@ -171,7 +171,7 @@ def test_records_without_a_bound_have_no_worst_case(two):
 @pytest.mark.parametrize("kind", ["l1", "l2"])
 @pytest.mark.parametrize("scheme", [SHUFFLED, DRAWN, BY_WRITER], ids=["files", "drawn", "writers"])
 def test_evaluation_is_the_literal_one(written, scheme, kind):
-    problem = bind(written, scheme, range(2), penalty=kind, strength=0.01)
+    problem = bind(written, scheme, range(2), penalty=kind, strength=0.01, local_error=True)
     rng = np.random.default_rng(10)
     n = problem.n_agents
     w, z = rng.normal(size=(2, 1, 7)), rng.normal(size=(n, 2, 1, 7))
@@ -188,6 +188,8 @@ def test_evaluation_is_the_literal_one(written, scheme, kind):
         assert found["train_loss"][s] == pytest.approx(sum(f))
         own = [mean(loss, a, b, z[i, s, 0], rows) for i, rows in enumerate(parts)]
         assert found["empirical_loss"][s] == pytest.approx(sum(own) / n)
+        wrong = [(1 if z[i, s, 0] @ a[j] > 0 else -1) != b[j] for i in range(n) for j in test]
+        assert found["local_error"][s] == pytest.approx(np.mean(wrong))
 
 
 # Agents and seeds together

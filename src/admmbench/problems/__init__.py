@@ -45,6 +45,7 @@ class _Settings(Strict):
     average: Literal["records", "agents"] | None = None
     records: RecordBounds | None = None
     feasible: Feasible | None = None
+    local_error: bool | None = None
     objective: _Objective | None = None
     constraints: tuple[Constraint, ...] | None = None
     server: Annotated[Number, Field(ge=0, le=1)] | None = None
@@ -57,7 +58,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     ----------
     spec
         Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
-        perhaps ``penalty``, ``strength``, ``per``, ``average``, ``records`` and ``feasible``. Defaults are those of the
+        perhaps ``penalty``, ``strength``, ``per``, ``average``, ``records``, ``feasible`` and ``local_error``. Defaults are those of the
         literature for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is
         constrained, see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
     sharing
@@ -77,7 +78,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     name = settings.loss if isinstance(settings.loss, str) else str(settings.loss["name"])
     usual = loss.convention
     if sharing == "columns":
-        for key in ("per", "average", "feasible"):
+        for key in ("per", "average", "feasible", "local_error"):
             if getattr(settings, key) is not None:
                 raise ValueError(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
@@ -99,12 +100,13 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
         settings.average or usual.average,
         settings.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
         settings.feasible,
+        settings.local_error or False,
     )
 
 
 def _constrained(settings: _Settings, name: str, loss: Loss) -> Constrained:
     """Make a constrained problem, without a penalty unless it is asked for."""
-    for key in ("per", "average", "records", "feasible"):
+    for key in ("per", "average", "records", "feasible", "local_error"):
         if getattr(settings, key) is not None:
             raise ValueError(f"problem.{key}: it is for problems without constraints")
     if not isinstance(loss, ScalarLoss):

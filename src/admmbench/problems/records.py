@@ -58,6 +58,16 @@ class RowParameters(LossProblem):
     """Bounds on records; longer ones are scaled down."""
     feasible: Feasible | None = None
     """W, where models are feasible; None: everywhere."""
+    local_error: bool = False
+    """Whether the agents' own models are tested, too, which takes P times the test of the global one."""
+
+    def check(self, data: DatasetInfo) -> None:
+        """Local models are tested by their errors, which classes have."""
+        super().check(data)
+        if self.local_error and not self.loss.fraction:
+            raise ValueError(
+                f"problem.local_error: {self.loss_name} is no loss for classes; leave local_error out"
+            )
 
     def check_worst_case(self, data: DatasetInfo, who: str = "sensitivity: global") -> None:
         """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
@@ -76,14 +86,18 @@ class RowParameters(LossProblem):
         }
         if self.feasible:
             settings["feasible"] = self.feasible.model_dump(exclude_none=True)
+        if self.local_error:
+            settings["local_error"] = True
         return settings
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Return the variables of the loss, and where agents have equal weights the loss of their local models."""
+        """Return the variables of the loss, and what is measured of the local models."""
         variables = self.loss.variables(data)
         if self.average == "agents":
             long_name = "mean training loss of the local models"
             variables["empirical_loss"] = (self.loss.unit(data), long_name)
+        if self.local_error:
+            variables["local_error"] = ("1", "mean test error of the local models")
         return variables
 
 

@@ -121,23 +121,19 @@ class BoundRows(BoundRecords["RowParts"]):
         Returns
         -------
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean), ``train_loss`` (the objective sum_p f_p(w)),
-        and where agents have equal weights ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
-        section VI).
+        where agents have equal weights ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
+        section VI), and where it is asked for ``local_error``, the mean test error of the z_p.
         """
         if not isinstance(state, LocalModels):
             raise TypeError(f"the state {type(state).__name__} has no local models z")
         w, z = state.w, state.z
         weights, _ = weights_and_intercepts(on_host(w), self.model_shape[1])
-        test_loss, mistakes = np.zeros((2, self.n_seeds))
-        for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
-            test_loss[seeds] += sums[0]
-            mistakes[seeds] += sums[1]
-        n = n_rows(self._held_out[0][1])
+        test_loss, metric = self._tested(w, run)
         n_samples = np.concatenate([block.n_samples for block in blocks])
         shared = np.concatenate(run(lambda block: block.losses(w[None]), blocks))
         values = {
-            self.loss.metric: self.loss.score(mistakes / n) * self.split.dataset.target_scale,
-            "test_loss": test_loss / n,
+            self.loss.metric: metric,
+            "test_loss": test_loss,
             "train_loss": (shared / self.counts(n_samples)[:, None]).sum(axis=0)
             + self.total_strength * self.penalty.value(weights),
         }
@@ -147,6 +143,8 @@ class BoundRows(BoundRecords["RowParts"]):
             pairs = list(zip(blocks, places, strict=True))
             local = np.concatenate(run(lambda pair: pair[0].losses(z[pair[1]]), pairs))
             values["empirical_loss"] = (local / n_samples.clip(1)[:, None]).mean(axis=0)
+        if self.problem.local_error:
+            values["local_error"] = np.mean([self._tested(own, run)[1] for own in z], axis=0)
         return values
 
     @cached_property
@@ -172,6 +170,15 @@ class BoundRows(BoundRecords["RowParts"]):
             for seeds, rows in self._held_out
             for span in chunks(n_rows(rows), self.whole_chunk)
         ]
+
+    def _tested(self, w: Array, run: Map) -> tuple[Array, Array]:
+        """Return the mean test loss and the metric of each seed's model, shape (S,)."""
+        loss, mistakes = np.zeros((2, self.n_seeds))
+        for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
+            loss[seeds] += sums[0]
+            mistakes[seeds] += sums[1]
+        n = n_rows(self._held_out[0][1])
+        return loss / n, self.loss.score(mistakes / n) * self.split.dataset.target_scale
 
     def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
         """Return the seeds with the sums of their losses and of their mistakes on some test rows."""
