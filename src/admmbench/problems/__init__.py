@@ -58,9 +58,9 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     ----------
     spec
         Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
-        perhaps ``penalty``, ``strength``, ``per``, ``average``, ``records``, ``feasible`` and ``local_error``. Defaults are those of the
-        literature for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is
-        constrained, see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
+        perhaps ``penalty``, ``strength``, ``per``, ``average``, ``records``, ``feasible`` and ``local_error``. Defaults
+        are usual in the literature of the loss, see `Convention`. With ``objective``, ``constraints`` or ``server``
+        the problem is constrained, see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
     sharing
         Parts of the data that the partition gives to agents; ``constrained`` problems partition rows.
 

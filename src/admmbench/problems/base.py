@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -162,6 +162,15 @@ class State(Protocol):
     @property
     def w(self) -> Array:
         """Return the global model, shape (S, K, J), or (S, K, J + 1) with an intercept, which no penalty counts."""
+
+
+@runtime_checkable
+class LocalModels(State, Protocol):
+    """State of a method over rows: each agent has a model."""
+
+    @property
+    def z(self) -> Array:
+        """Return the local models, shape (P, S, K, J)."""
 
 
 def weights_and_intercepts(w: Array, n_features: int) -> tuple[Array, Array]:

@@ -24,7 +24,6 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from admmbench.problems.base import (
     Array,
     Fit,
     Gradient,
+    LocalModels,
     Map,
     Setting,
     State,
@@ -55,15 +55,6 @@ from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.records import BoundRecords, RowParameters
 from admmbench.problems.used_columns import Narrow
 from admmbench.sensitivity import Sensitivity
-
-
-@runtime_checkable
-class LocalModels(State, Protocol):
-    """State of a method over rows: each agent has a model."""
-
-    @property
-    def z(self) -> Array:
-        """Return the local models, shape (P, S, K, J)."""
 
 
 @dataclass(frozen=True)
