@@ -52,11 +52,13 @@ class DeviceRows(BoundRows):
             found.append((seeds, products, asarray(y[rows])))
         return found
 
-    def _test(  # type: ignore[override]
-        self, w: Array, seeds: slice, records: Products, y: Array
-    ) -> tuple[slice, Array, Array]:
-        losses, mistakes = self._evaluated(w[seeds], records, y)
-        return seeds, on_host(losses.sum(axis=0)), on_host(mistakes.sum(axis=0))
+    def _test(self, w: Array, records: Products, y: Array) -> tuple[Array, Array]:  # type: ignore[override]
+        sums = [
+            [on_host(values.sum(axis=0)) for values in self._evaluated(models, records, y)]
+            for models in w.reshape(-1, *w.shape[-3:])
+        ]
+        losses, mistakes = np.moveaxis(np.array(sums), 1, 0).reshape(2, *w.shape[:-2])
+        return losses, mistakes
 
     def _evaluated(self, w: Array, records: Products, y: Array) -> tuple[Array, Array]:
         """Return losses and mistakes of models for test records, both of shape (n, S)."""

@@ -135,7 +135,7 @@ class BoundRows(BoundRecords["RowParts"]):
             local = np.concatenate(run(lambda pair: pair[0].losses(z[pair[1]]), pairs))
             values["empirical_loss"] = (local / n_samples.clip(1)[:, None]).mean(axis=0)
         if self.problem.local_error:
-            values["local_error"] = np.mean([self._tested(own, run)[1] for own in z], axis=0)
+            values["local_error"] = self._tested(z, run)[1].mean(axis=0)
         return values
 
     @cached_property
@@ -163,20 +163,25 @@ class BoundRows(BoundRecords["RowParts"]):
         ]
 
     def _tested(self, w: Array, run: Map) -> tuple[Array, Array]:
-        """Return the mean test loss and the metric of each seed's model, shape (S,)."""
-        loss, mistakes = np.zeros((2, self.n_seeds))
-        for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
-            loss[seeds] += sums[0]
-            mistakes[seeds] += sums[1]
+        """Return the mean test loss and the metric of models of shape (..., S, K, J), shape (..., S)."""
+        loss, mistakes = np.zeros((2, *w.shape[:-2]))
+
+        def test(part: tuple[slice, RowSelection]) -> tuple[slice, Array, Array]:
+            seeds, *records = part
+            return seeds, *self._test(w[..., seeds, :, :], *records)
+
+        for seeds, *sums in run(test, self._test_parts):
+            loss[..., seeds] += sums[0]
+            mistakes[..., seeds] += sums[1]
         n = n_rows(self._held_out[0][1])
         return loss / n, self.loss.score(mistakes / n) * self.split.dataset.target_scale
 
-    def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
-        """Return the seeds with the sums of their losses and of their mistakes on some test rows."""
+    def _test(self, w: Array, rows: RowSelection) -> tuple[Array, Array]:
+        """Sum losses and mistakes of models of shape (..., S, K, J) on some test rows, shape (..., S)."""
         X, y = (array[rows] for array in self._test_data)
-        u = predict(X, w[seeds])
+        u, shape = predict(X, w.reshape(-1, *w.shape[-2:])), w.shape[:-2]
         mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
-        return seeds, self.loss.losses(u, y[:, None]).sum(axis=0), mistakes
+        return self.loss.losses(u, y[:, None]).sum(axis=0).reshape(shape), mistakes.reshape(shape)
 
     def mistakes(self, state: State, run: Map) -> Array | None:
         """Tell which test records each seed's model gets wrong, shape (S, R).
