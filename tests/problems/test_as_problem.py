@@ -161,9 +161,9 @@ def test_models_of_agents_are_tested_where_it_is_asked_for_and_there_are_classes
     assert "local_error" in problem.variables(make_dataset().info)
     assert as_problem(problem.describe(), "rows") == problem
     numbers = as_problem({"loss": "squared", "local_error": True}, "rows")
-    with pytest.raises(ValueError, match="problem.local_error: squared is no loss for classes"):
+    with pytest.raises(ValueError, match=r"problem.local_error: squared is no loss for classes"):
         numbers.check(with_numbers().info)
-    with pytest.raises(ValueError, match="problem.local_error: it is about shared rows"):
+    with pytest.raises(ValueError, match=r"problem.local_error: it is about shared rows"):
         as_problem({"loss": "logistic", "local_error": True}, "columns")
 
 
