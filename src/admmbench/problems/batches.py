@@ -112,7 +112,6 @@ class Batch:
             np.array([piece.share.agent for piece in pieces])[:, None],
             np.array([np.arange(piece.seeds.start, piece.seeds.stop) for piece in pieces]),
         )
-        self._owner = np.repeat([piece.share.agent for piece in pieces], sizes)
 
     def gradient(self, loss: Loss, z: Array, value: Array, scale: Array) -> Norms:
         """Set or add to the agents' scaled gradients.
@@ -131,7 +130,7 @@ class Batch:
         Norms of the derivatives, unscaled, shape (n, S).
         """
         X, y = (array[self._rows] for array in self._all)
-        scales = scale.astype(value.dtype)[self._owner]
+        scales = np.repeat(scale.astype(value.dtype)[self._places[0][:, 0]], np.diff(self._starts))
         if self._n_seeds * z.shape[2] == 1:
             return self._gradient_of_single_predictions(X, y, loss, z, value, scales)
         u = self._predict(X, z, value.dtype)
