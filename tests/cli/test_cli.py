@@ -188,7 +188,7 @@ def test_json_is_one_document(words, key, capsys):
 def test_results_without_claims_say_so(capsys):
     file = str(REFERENCE / "equal_privacy_digits.nc")
     assert main(["claims", file]) == 0
-    assert "No claim is about equal_privacy_digits" in capsys.readouterr().out
+    assert "No claim is about this" in capsys.readouterr().out
     assert main(["claims", file, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
@@ -202,6 +202,21 @@ def test_claims_are_judged_by_the_results_of_experiments(capsys):
     shown = capsys.readouterr().out
     assert rows[0]["claim"] in shown
     assert rows[0]["verdict"] in shown
+
+
+def test_claims_are_chosen_by_paper_verdict_and_experiment(capsys):
+    chosen = ["--experiment", "theorems_hu2019", "--json"]
+    assert main(["claims", "--paper", "hu2019", *chosen]) == 0
+    rows = {row["claim"]: row for row in strict(capsys.readouterr().out)}
+    assert {row["source"] for row in rows.values()} >= {"lemma 4", "theorem 1"}
+    assert [name for name, row in rows.items() if not row["counted"]] == ["hu2019-lemma-4-repaired"]
+    assert main(["claims", "--verdict", "contradicted", *chosen]) == 0
+    refuted = strict(capsys.readouterr().out)
+    assert refuted == [row for row in rows.values() if row["verdict"] == "contradicted"] != []
+    assert main(["claims", "--paper", "ryu2021", *chosen]) == 0
+    assert strict(capsys.readouterr().out) == []
+    assert main(["claims", "--verdict", "refuted"]) == 1
+    assert "--verdict: 'refuted' is none of" in capsys.readouterr().err
 
 
 def test_what_rules_alone_call_is_a_module_and_its_former_command_warns(tmp_path, capsys):

@@ -27,7 +27,7 @@ class ClaimError(ValueError):
 class Claim(Strict):
     """Statement of a paper, and the pieces of evidence that are to show it, all of them.
 
-    One piece of evidence may be written beside the statement, without ``evidence``.
+    Keys of evidence beside the statement are those of all pieces; without ``evidence`` they are the only piece.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9.\-]+$")]
@@ -36,6 +36,8 @@ class Claim(Strict):
     source: str
     """Section, figure or table of the paper."""
     evidence: Annotated[list[Piece], Field(min_length=1)]
+    ours: bool = False
+    """Whether it is ours: a repair of a statement, a step of a proof, or a stand-in. No count of claims has it."""
     # Filled in by `load` from the head of the file.
     paper: str = ""
     file: str = ""
@@ -43,8 +45,8 @@ class Claim(Strict):
     @model_validator(mode="wrap")
     @classmethod
     def _gather(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Validate a claim; keys of evidence beside the statement become a piece of evidence."""
-        if not isinstance(values, Mapping) or "evidence" in values:
+        """Validate a claim, whose pieces of evidence get the keys beside the statement."""
+        if not isinstance(values, Mapping):
             return handler(values)
         kind = KINDS.get(str(values.get("kind")))
         known = [*cls.model_fields, *(kind.model_fields if kind else ())]
@@ -52,8 +54,12 @@ class Claim(Strict):
             if key not in known:
                 raise ValueError(unknown("key", key, known))
         head = {key: value for key, value in values.items() if key in cls.model_fields}
-        rest = {key: value for key, value in values.items() if key not in head}
-        return handler({**head, "evidence": [adapter(Piece).validate_python(rest)]})
+        shared = {key: value for key, value in values.items() if key not in head}
+        pieces = values.get("evidence", [{}])
+        if not shared or not isinstance(pieces, list):
+            return handler(values)
+        evidence = [adapter(Piece).validate_python({**shared, **piece}) for piece in pieces]
+        return handler({**head, "evidence": evidence})
 
     @property
     def experiments(self) -> list[str]:
@@ -92,6 +98,8 @@ def _read(file: Path) -> list[Claim]:
     """Read a file, and give its claims the head of the file."""
     try:
         written = read_yaml(file)
+        if isinstance(written, dict) and isinstance(written.get("claims"), list):
+            written["claims"] = [entry for each in written["claims"] for entry in _entries(each)]
         content = _File.model_validate(written)
     except ReadError as error:
         raise ClaimError(str(error)) from error
@@ -109,6 +117,26 @@ def _read(file: Path) -> list[Claim]:
         update = {"paper": content.paper, "file": str(file), "evidence": evidence}
         claims.append(claim.model_copy(update=update))
     return claims
+
+
+def _entries(entry: Any) -> list[Any]:
+    """Return an entry, or one for each of its ``rows``, whose values take the place of their names in braces."""
+    if not isinstance(entry, dict) or "rows" not in entry:
+        return [entry]
+    rows = entry.pop("rows")
+    return [_fill(entry, row) for row in rows]
+
+
+def _fill(template: Any, row: Mapping[str, Any]) -> Any:
+    """Return a template with the values of a row; a text that is nothing but a name in braces becomes its value."""
+    if isinstance(template, dict):
+        return {_fill(key, row): _fill(value, row) for key, value in template.items()}
+    if isinstance(template, list):
+        return [_fill(value, row) for value in template]
+    if not isinstance(template, str):
+        return template
+    name = template[1:-1]
+    return row[name] if template == f"{{{name}}}" and name in row else template.format(**row)
 
 
 def check(

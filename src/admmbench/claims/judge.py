@@ -19,7 +19,7 @@ from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.claims import requirements
 from admmbench.claims.claims import Claim, check
 from admmbench.claims.evidence import Evidence
-from admmbench.claims.kinds import Order
+from admmbench.claims.kinds import Inequality, Order
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
 from admmbench.inference.contrasts import TEST, Decision, Region, joint_decision
@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 FEWEST = 3
 """Seeds that a verdict needs."""
 
+LOOSE = 10.0
+"""Factor of right over left side above which a bound is no test of its constants."""
+
 FIRM = 10
 """Seeds below which a verdict is exploratory; the papers have ten."""
+
+NOT_JUDGED = ("data", "noise")
+"""Shortfalls of runs that are about something else than the statement."""
 
 LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED)
 """Outcomes of runs that come from limits of a study or its data, and say nothing about the method."""
@@ -152,6 +158,12 @@ class Verdict:
     """One for each piece of evidence."""
 
     @property
+    def tightest(self) -> float | None:
+        """Return the smallest factor of a right over a left side; None if there are no bounds, or no factors."""
+        rows = [row for f in self.findings if isinstance(f.evidence, Inequality) for row in f.rows]
+        return min((row.tiers[0][0] for row in rows if row.tiers), default=None)
+
+    @property
     def seeds(self) -> int:
         """Return the number of seeds of the smallest sample that was tested; 0 where nothing random was."""
         return min((part.n for part in self._random()), default=0)
@@ -221,7 +233,10 @@ def judge(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
     verdict = outcomes.pop() if len(outcomes) == 1 else Decision.UNDECIDED
     if Decision.CONTRADICTED in outcomes:
         verdict = Decision.CONTRADICTED
-    return Verdict(claim, verdict, findings)
+    judged = Verdict(claim, verdict, findings)
+    if verdict == Decision.SUPPORTED and (judged.tightest or 0.0) > LOOSE:
+        return replace(judged, verdict=Decision.NOT_FALSIFIED)
+    return judged
 
 
 def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list[Region]:
@@ -260,6 +275,9 @@ class _Case:
         self.shortfalls = requirements.shortfalls(evidence, ds, self.present)
         if evidence.at_round is not None:
             ds = statistics.after_round(ds, evidence.at_round, evidence.metrics)
+        # Privacy losses are the same for all seeds.
+        same = [name for name in evidence.metrics if "seed" not in ds[name].dims]
+        ds = ds.assign({name: ds[name].broadcast_like(ds["status"]) for name in same})
         self.ds = ds
         self.status = {
             (label, epsilon): ds["status"].sel(algorithm=label, epsilon=epsilon).values
@@ -307,8 +325,8 @@ class _Case:
         )
         if finding.is_barred and apparent in (Decision.SUPPORTED, Decision.CONTRADICTED):
             finding = replace(finding, outcome=Decision.UNDECIDED)
-        # This overrules what is above: numbers on other data are shown and judge nothing, not even as undecided.
-        if evidence.other_data or any(short.what == "data" for short in self.shortfalls):
+        # This overrules what is above: such numbers are shown and judge nothing, not even as undecided.
+        if evidence.other_data or any(s.what in NOT_JUDGED for s in self.shortfalls):
             finding = replace(finding, outcome=Decision.NOT_RUN)
         # More seeds help only against chance: not where runs failed, have no number, or differ by too little to matter.
         if apparent == Decision.UNDECIDED and not self.shortfalls:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from admmbench.claims.evidence import Comparison, Epsilon, Evidence, Grid, Tier
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
-from admmbench.inference.contrasts import above_zero, apart, at_most, jackknife, within
+from admmbench.inference.contrasts import above_zero, apart, at_least, at_most, jackknife, within
 from admmbench.inference.intervals import (
     ROUNDING,
     Difference,
@@ -85,7 +85,7 @@ class Value(Evidence):
         if self.over_seeds == "best":
             n = self._sample_size(values)
             number = lowest(values, n) - (0.0 if other is None else lowest(other, n))
-            return [Row(((number,),), n=n)]
+            return [Row(((number,),), n=min(n, int(values.count())))]
         values = values if other is None else values - other
         return [Row(((float(values.mean("seed")),),), n=int(values.notnull().sum()))]
 
@@ -346,9 +346,10 @@ class Inequality(Grid, Evidence):
         rows = []
         for label, epsilon in runs.present:
             left, right = (runs.curve(name, label, epsilon) for name in (self.metric, self.right))
-            loose = right.mean("seed") / left.mean("seed")
-            if self.each_run:
-                loose = (right / left.where(left > 0)).min("seed")
+            if not self.each_run:
+                left, right = left.mean("seed"), right.mean("seed")
+            loose = right / left.where(left > 0)
+            loose = loose.min("seed") if self.each_run else loose
             finite = loose.values[np.isfinite(loose.values)]
             tiers = ((float(finite.min()),), (float(finite.max()),)) if finite.size else ()
             rows.append(Row(tiers, label, epsilon))
@@ -361,22 +362,38 @@ class Inequality(Grid, Evidence):
 
 
 class Rate(Grid, Evidence):
-    """Rate of a fall: the metric falls at least as fast as a power of the round, over the last decade of rounds."""
+    """Rate at which the metric falls along the last decade of rounds, or grows as epsilon falls: at most a power."""
 
     partial: ClassVar[bool] = True
     kind: Literal["rate"]
-    exponent: Annotated[float, Field(lt=0)]
-    """Exponent of the round, as the paper prints it."""
-    tolerance: Annotated[float | None, Field(ge=0)] = None
-    """Amount by which a slope may be flatter; a still flatter one contradicts; if absent, none may be, and none
-    contradicts, as rounds to come may be steeper."""
+    along: Literal["round", "epsilon"] = "round"
+    exponent: float
+    """Exponent of the round, or of epsilon, as the paper prints it."""
+    tolerance: Annotated[float, Field(ge=0)] = 0.05
+    """Amount by which a slope may miss the exponent."""
+
+    def selections(self) -> Iterator[Selected]:
+        """See :meth:`Evidence.selections`; along epsilon, runs without noise tell what part of the metric is noise."""
+        budgets = [*self.epsilon, *([math.inf] if self.along == "epsilon" else [])]
+        return itertools.product(self.algorithms, budgets)
 
     def contrasts(self, runs: Runs) -> Iterator[Contrast]:
-        """Yield slopes of means over the last decade of rounds, on logarithmic axes, which should be steep enough."""
-        limit = self.exponent + (self.tolerance or 0.0)
-        region = at_most(limit, refuted_above=math.inf if self.tolerance is None else None)
+        """Yield slopes of means on logarithmic axes, which should not miss the exponent by more than the tolerance.
+
+        The rate is that of the mean over seeds. The mean of the seeds' own slopes is another number.
+        """
+        if self.along == "epsilon":
+            limit = self.exponent - self.tolerance
+            for label in self.algorithms:
+                points = tuple((label, e) for e in self.epsilon if (label, e) in runs.present)
+                values = runs.values.sel(algorithm=label, epsilon=[e for _, e in points])
+                slopes = jackknife(values, lambda drawn: statistics.slope(drawn, "epsilon"))
+                yield runs.contrast(Quantity.GROWTH, points, at_least(limit), limit, slopes)
+            return
+        # A slope that is not steep enough refutes no fall, as rounds to come may be steeper; one that rises does.
+        limit = self.exponent + self.tolerance
+        region = at_most(limit, refuted_above=max(limit, 0.0))
         for run in runs.present:
-            # The rate is that of the mean over seeds. The mean of the seeds' own slopes is another number.
             slopes = jackknife(runs.curve(self.metric, *run), statistics.last_slope)
             yield runs.contrast(Quantity.SLOPE, (run,), region, limit, slopes)
 

@@ -6,6 +6,7 @@ rounds or an end before the method's own test, is ours, so that it contradicts n
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -29,12 +30,16 @@ FEWEST_OF_A_DECADE = 3
 """Smallest number of evaluated rounds in the last decade through which a line shows a rate."""
 
 
+NOISE = 0.9
+"""Smallest part of a metric that noise must make where its dependence on epsilon is judged."""
+
+
 class Shortfall(NamedTuple):
     """Difference between runs and what a paper's statement presupposes."""
 
     what: str
-    """Key of the requirement; ``decade`` and ``start`` where too few rounds were evaluated, ``data`` where files of the
-    data are missing."""
+    """Key of the requirement; ``decade`` and ``start`` where too few rounds were evaluated, ``noise`` where
+    too little of a metric is noise, ``data`` where files of the data are missing."""
     here: Any = None
     """Value of the runs; None if they have none."""
     paper: Any = None
@@ -136,12 +141,23 @@ def _too_small(
 def _unseen(claim: Evidence, ds: xr.Dataset) -> Iterator[Shortfall]:
     """Yield a shortfall where too few rounds were evaluated for a claim about the course of a run."""
     rounds = statistics.after_start(ds)["round"].sel(round=slice(None, claim.at_round))
-    if isinstance(claim, Rate):
+    if isinstance(claim, Rate) and claim.along == "epsilon":
+        yield from _noise_parts(claim, ds)
+    elif isinstance(claim, Rate):
         there = int(statistics.last_decade(rounds).sum())
         if there < FEWEST_OF_A_DECADE:
             yield Shortfall("decade", there, FEWEST_OF_A_DECADE)
     elif isinstance(claim, Trend) and claim.along == "round" and rounds[0] > SEEN * rounds[-1]:
         yield Shortfall("start", int(rounds[0]), int(rounds[-1]))
+
+
+def _noise_parts(claim: Rate, ds: xr.Dataset) -> Iterator[Shortfall]:
+    """Yield a shortfall for each run of which noise makes too small a part of the metric."""
+    means = statistics.final(ds, claim.metric).mean("seed")
+    for label, epsilon in itertools.product(claim.algorithms, claim.epsilon):
+        exact, noisy = (float(means.sel(algorithm=label, epsilon=e)) for e in (math.inf, epsilon))
+        if not 1 - exact / noisy >= NOISE:
+            yield Shortfall("noise", 1 - exact / noisy, NOISE, label, epsilon)
 
 
 def _unsolved(ds: xr.Dataset, present: list[Selected]) -> Iterator[Shortfall]:

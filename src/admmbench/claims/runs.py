@@ -38,6 +38,8 @@ class Quantity(StrEnum):
     SIDES = "sides"
     """Left less right side of an inequality."""
     SLOPE = "slope"
+    GROWTH = "growth"
+    """Slope along epsilon."""
 
 
 class Contrast(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -143,44 +144,70 @@ def _claims(options: argparse.Namespace) -> None:
     """Judge what the papers claim, by reference results or those of a study.
 
       admmbench claims
+      admmbench claims --paper ryu2022 --verdict contradicted
       admmbench claims results/quick/results.nc
 
-    [FILE ...]  results.nc of experiments; claims on others are left out (default: reference results)
-    --json      print one JSON document
+    [FILE ...]         results.nc of experiments; claims on others are left out (default: reference
+                       results)
+    --paper NAME       claims of this paper alone
+    --verdict TEXT     claims with this verdict alone: supported, "not falsified", contradicted,
+                       undecided or "not run"
+    --experiment NAME  claims on this experiment alone
+    --json             print one JSON document
     """
-    from rich.markup import escape
-    from rich.table import Table
-
+    from admmbench.claims import claims, judge
+    from admmbench.inference.contrasts import Decision
     from admmbench.report.claims import texts
     from admmbench.results import reference
     from admmbench.study.config import labels
+    from admmbench.validation import one_of
 
-    if options.file:
-        files = [_require_experiment(_read(path), path) for path in options.file]
-        results = {file.attrs["experiment"]: file for file in files}
-    else:
-        results = reference.load(labels())
+    stated, files = claims.load(), [_require_experiment(_read(file), file) for file in options.file]
+    for option, known in (
+        ("paper", {claim.paper for claim in stated}),
+        ("verdict", Decision),
+        ("experiment", {name for claim in stated for name in claim.experiments}),
+    ):
+        if getattr(options, option):
+            one_of(f"--{option}", getattr(options, option), sorted(known))
+    names = {options.experiment} if options.experiment else {f.attrs["experiment"] for f in files}
+    stated = [
+        claim
+        for claim in stated
+        if options.paper in (None, claim.paper) and (not names or names & {*claim.experiments})
+    ]
+    results = {file.attrs["experiment"]: file for file in files} or reference.load(
+        {name for claim in stated for name in claim.experiments}
+    )
     rows = [
         {
             "claim": verdict.claim.id,
             "paper": verdict.claim.paper,
+            "counted": not verdict.claim.ours,
             "statement": verdict.claim.statement,
+            "source": verdict.claim.source,
             "verdict": verdict.verdict.value,
             **texts(verdict)._asdict(),
         }
-        for verdict in _judge(results)
-        if {*verdict.claim.experiments} & {*results}
+        for verdict in judge.evaluate(stated, results, labels())
+        if options.verdict in (None, verdict.verdict)
     ]
     if options.json:
         return print_json(rows)
     if not rows:
-        return print(
-            f"No claim is about {', '.join(results)}: the papers' experiments have claims."
-        )
-    table = Table("Claim", "Statement", "Verdict", "Why")
+        return print("No claim is about this: the papers' experiments have claims.")
     for row in rows:
-        table.add_row(*(escape(row[key]) for key in ("claim", "statement", "verdict", "why")))
-    wide_console().print(table)
+        print(f"{row['claim']}: {row['verdict']}{'' if row['counted'] else ' (ours, in no count)'}")
+        lines = {
+            "statement": f"{row['statement']} ({row['source']})",
+            "published": row["published"],
+            "measured": "\n".join(filter(None, (row["ours"], row["interval"]))),
+            "why": row["why"],
+        }
+        for name, text in lines.items():
+            if text:
+                print(textwrap.indent(text, " " * 13).replace(" " * 13, f"  {name:<11}", 1))
+        print()
 
 
 @Command

@@ -55,6 +55,8 @@ class Decision(StrEnum):
     """Verdict on a contrast, or on several together."""
 
     SUPPORTED = "supported"
+    NOT_FALSIFIED = "not falsified"
+    """Supported by bounds alone that are far from tight."""
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
     NOT_RUN = "not run"
@@ -296,6 +298,13 @@ def at_most(limit: float, refuted_above: float | None = None) -> Region:
     return Region(
         Criterion("all", (Bound("<=", limit, TEST),)),
         Criterion("all", (Bound(">", above, TAIL),)),
+    )
+
+
+def at_least(limit: float) -> Region:
+    """Make the region of at least the limit."""
+    return Region(
+        Criterion("all", (Bound(">=", limit, TEST),)), Criterion("all", (Bound("<", limit, TAIL),))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from admmbench.claims.judge import FEWEST, Finding, Verdict
+from admmbench.claims.judge import FEWEST, LOOSE, Finding, Verdict
 from admmbench.inference.contrasts import TEST, Decision
 from admmbench.inference.intervals import LEVEL
 from admmbench.inference.power import MOST
@@ -14,6 +14,7 @@ from admmbench.report.data import collected
 
 _NUMBERS = {
     "fewest": FEWEST,
+    "loose": LOOSE,
     "level": LEVEL,
     "equivalence_level": 1 - 2 * TEST,
     "most": MOST,
@@ -45,7 +46,7 @@ def texts(verdict: Verdict) -> Texts:
         "\n".join(dict.fromkeys(published)),
         _join_findings(words.ours, findings, "\n"),
         _join_findings(words.intervals, findings, "\n"),
-        _join_findings(words.why, reasons, " "),
+        " ".join(filter(None, (words.tightest(verdict), _join_findings(words.why, reasons, " ")))),
     )
 
 

@@ -114,7 +114,8 @@ def render(
             for unit in tables.protected(results)
         ),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
-        verdicts=judged,
+        verdicts=[verdict for verdict in judged if not verdict.claim.ours],
+        ours=[verdict for verdict in judged if verdict.claim.ours],
         elsewhere=list(elsewhere),
         references={v.claim.id: v for v in references if v.verdict != Decision.NOT_RUN},
         texts=texts,

@@ -92,11 +92,16 @@ def last_slope(values: xr.DataArray) -> float:
     -------
     The slope, NaN where fewer than two rounds are left.
     """
-    means = values.sel(round=last_decade(values["round"])).mean("seed")
+    return slope(values.sel(round=last_decade(values["round"])), "round")
+
+
+def slope(values: xr.DataArray, along: str) -> float:
+    """Fit a line to the mean over seeds, on logarithmic axes along a dimension, and return its slope; see `last_slope`."""
+    means = values.mean("seed")
     means = means.where(means > 0, drop=True)
-    if means.sizes["round"] < 2:
+    if means.sizes[along] < 2:
         return math.nan
-    return float(np.polyfit(np.log(means["round"].values), np.log(means.values), 1)[0])
+    return float(np.polyfit(np.log(means[along].values), np.log(means.values), 1)[0])
 
 
 def final_if_none_failed(ds: xr.Dataset, metric: str) -> xr.DataArray:
