@@ -634,6 +634,21 @@ def test_one_piece_of_evidence_may_stand_beside_the_statement(precise):
     assert stated(**VALUE) == both(HOLDS, study=precise).claim
 
 
+def test_keys_beside_the_statement_are_those_of_all_pieces(precise):
+    alone = {key: HOLDS[key] for key in ("published", "tolerance")}
+    shared = {key: value for key, value in VALUE.items() if key not in alone}
+    assert stated(**shared, evidence=[alone, FAILS]) == both(HOLDS, FAILS, study=precise).claim
+
+
+def test_an_entry_with_rows_is_a_claim_for_each_row(tmp_path):
+    table = [{"e": 0.1, "printed": 13.4, "labels": ["b"]}, {"e": 1, "printed": 12, "labels": []}]
+    own = {"id": "at-{e}", "statement": "It is {printed:.2f}.", "rows": table}
+    first, second = make(tmp_path, **{**VALUE, **own, "epsilon": "{e}", "published": "{printed}"})
+    assert (first.id, first.statement) == ("at-0.1", "It is 13.40.")
+    assert (first.evidence[0].epsilon, first.evidence[0].published) == (0.1, 13.4)
+    assert (second.id, second.evidence[0].published) == ("at-1", 12)
+
+
 def test_a_key_beside_the_statement_that_is_wrong_has_the_nearest_name(tmp_path):
     for change, message in (
         ({"statment": "So."}, r"claims\.0: unknown key 'statment'; did you mean 'statement'"),
@@ -642,7 +657,9 @@ def test_a_key_beside_the_statement_that_is_wrong_has_the_nearest_name(tmp_path)
             r"paper\.yaml: claims\.0: unknown key 'tolerence'; did you mean 'tolerance'",
         ),
         ({"epsilon": -1}, r"claims\.0\.value\.epsilon: Input should be greater than 0"),
-        ({"evidence": []}, r"claims\.0: unknown key 'algorithm'"),
+        ({"evidence": []}, r"claims\.0\.evidence: List should have at least 1 item"),
+        ({"rows": [{"n": 1}], "statement": "{m}"}, r"paper\.yaml: rows: each needs .* 'm'"),
+        ({"rows": {"n": 1}, "statement": "{n}"}, r"paper\.yaml: rows: each needs"),
     ):
         with pytest.raises(claims.ClaimError, match=message):
             make(tmp_path, **{**VALUE, **change})

@@ -40,7 +40,7 @@ SPREAD = {
 }
 SIDES = {"metric": "left", "unit": "1", "algorithms": ["ObjP"], "epsilon": [0.1]}
 BOUND = {"kind": "bound", "right": "right", **SIDES}
-RATE = {"kind": "rate", "exponent": -0.5, **SIDES}
+RATE = {"kind": "rate", "exponent": -0.5, "tolerance": 0.0, **SIDES}
 
 
 def write(tmp_path, ds, *pieces, **given):
@@ -157,7 +157,8 @@ def precise():
             "left side ≤ right side",
             "right / left:\nObjP at ε = 0.1: 2",
             "",
-            "The left side is at most the right side after every evaluated round, at 90 %.",
+            "The tightest right side is 2 times the left side. The left side is at most the right side after every "
+            "evaluated round, at 90 %.",
         ),
         (
             {**BOUND, "right": "left", "metric": "right", "each_run": True},
@@ -172,6 +173,13 @@ def precise():
             "ObjP at ε = 0.1: −0.6",
             "ObjP at ε = 0.1: all seeds agree",
             "Every slope is at most -0.5.",
+        ),
+        (
+            {**RATE, "exponent": -0.9},
+            "slope ≤ -0.9",
+            "ObjP at ε = 0.1: −0.6",
+            "ObjP at ε = 0.1: all seeds agree",
+            "The slope of ObjP at ε = 0.1 is −0.6, flatter than -0.9; rounds to come may be steeper.",
         ),
     ],
 )

@@ -99,10 +99,12 @@ def _read(file: Path) -> list[Claim]:
     try:
         written = read_yaml(file)
         if isinstance(written, dict) and isinstance(written.get("claims"), list):
-            written["claims"] = [entry for each in written["claims"] for entry in _entries(each)]
+            written["claims"] = [entry for each in written["claims"] for entry in _expand(each)]
         content = _File.model_validate(written)
     except ReadError as error:
         raise ClaimError(str(error)) from error
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ClaimError(f"{file}: rows: each needs a value for all names in braces: {error}") from error
     except ValidationError as error:
         raise ClaimError(f"{file}: " + "; ".join(messages(error, written, kind=_File))) from error
     claims: list[Claim] = []
@@ -119,12 +121,12 @@ def _read(file: Path) -> list[Claim]:
     return claims
 
 
-def _entries(entry: Any) -> list[Any]:
+def _expand(entry: Any) -> list[Any]:
     """Return an entry, or one for each of its ``rows``, whose values take the place of their names in braces."""
     if not isinstance(entry, dict) or "rows" not in entry:
         return [entry]
-    rows = entry.pop("rows")
-    return [_fill(entry, row) for row in rows]
+    template = {key: value for key, value in entry.items() if key != "rows"}
+    return [_fill(template, row) for row in entry["rows"]]
 
 
 def _fill(template: Any, row: Mapping[str, Any]) -> Any:
