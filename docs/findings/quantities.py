@@ -280,7 +280,7 @@ labels = functools.cache(labels_of_experiments)
 
 @functools.cache
 def stated() -> dict[str, claims.Claim]:
-    """Return all claims by their ids."""
+    """Return all claims by their ids, and what is ours."""
     files = sorted((ROOT / "config/claims").glob("*.yaml"))
     return {claim.id: claim for claim in claims.load(files)}
 
@@ -291,9 +291,8 @@ def papers() -> list[str]:
 
 
 def evidence(claim: str) -> Any:
-    """Return the piece of evidence of a claim, of which each has one so far."""
-    (piece,) = _of(stated(), claim).evidence
-    return piece
+    """Return the first piece of evidence of a claim, the only one where the paper prints a number."""
+    return _of(stated(), claim).evidence[0]
 
 
 @over_lists
@@ -314,9 +313,15 @@ def _judged(paper: str) -> dict[str, Verdict]:
     return {each.claim.id: each for each in found}
 
 
-def judged(*papers: str) -> list[Verdict]:
-    """Return the verdicts on the claims of papers, theorems aside."""
-    return [each for paper in papers for each in _judged(paper).values()]
+def judged(*papers: str, ours: bool = False) -> list[Verdict]:
+    """Return the verdicts on the claims of papers, or on what is ours, theorems aside."""
+    return [v for paper in papers for v in _judged(paper).values() if v.claim.ours == ours]
+
+
+def n_stated() -> tuple[int, int]:
+    """Return the number of claims of the papers, and of what is ours."""
+    ours = sum(claim.ours for claim in stated().values())
+    return len(stated()) - ours, ours
 
 
 def count(verdicts: Iterable[Verdict]) -> tuple[int, int, int, int]:
@@ -335,7 +340,7 @@ def ended_early(verdicts: Iterable[Verdict]) -> list[Verdict]:
     return [
         each
         for each in verdicts
-        if any(short.what == "converged" for short in each.findings[0].shortfalls)
+        if any(short.what == "converged" for found in each.findings for short in found.shortfalls)
     ]
 
 
@@ -368,10 +373,12 @@ def changed_verdicts(study: str, label: str, stands_for: str) -> list[str]:
     """
     swapped = {stands_for: label, label: stands_for}
     own = [
-        each.model_copy(update={"evidence": [piece.model_copy(update={"requires": None})]})
+        each.model_copy(
+            update={"evidence": [p.model_copy(update={"requires": None}) for p in each.evidence]}
+        )
         for each in stated().values()
-        for piece in each.evidence
-        if piece.experiment == study and not any("δ" in name for name, _ in piece.selections())
+        if {*each.experiments} == {study}
+        and not any("δ" in name for p in each.evidence for name, _ in p.selections())
     ]
     renamed = results(study).assign_coords(
         algorithm=[swapped.get(each, each) for each in names(study)]
@@ -837,5 +844,5 @@ def early(study: str, label: str, epsilon: float, at_round: int | None) -> float
 def laptop_claims() -> list[Any]:
     """Return the evidence of claims on the studies of ``config/laptop.yaml``."""
     studies = read_yaml(ROOT / "config/laptop.yaml")["experiments"]
-    pieces = map(evidence, stated())
-    return [piece for piece in pieces if piece.experiment in studies]
+    counted = [claim for claim in stated().values() if not claim.ours]
+    return [c.evidence[0] for c in counted if {*c.experiments} & {*studies}]
