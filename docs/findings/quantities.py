@@ -318,10 +318,9 @@ def judged(*papers: str, ours: bool = False) -> list[Verdict]:
     return [v for paper in papers for v in _judged(paper).values() if v.claim.ours == ours]
 
 
-def n_stated() -> tuple[int, int]:
-    """Return the number of claims of the papers, and of what is ours."""
-    ours = sum(claim.ours for claim in stated().values())
-    return len(stated()) - ours, ours
+def n_stated() -> int:
+    """Return the number of claims of the papers."""
+    return sum(not claim.ours for claim in stated().values())
 
 
 def count(verdicts: Iterable[Verdict]) -> tuple[int, int, int, int]:

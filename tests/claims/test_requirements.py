@@ -351,7 +351,10 @@ def test_a_planted_error_changes_a_verdict_on_the_kept_studies(kept, error):
     if error == "constant":
         own = {k: ds.assign(tenth=ds["theorem_drawn_right"] / 10) for k, ds in own.items()}
     elif error == "parameter":
-        own = {k: ds.assign_coords(params=ds["params"].str.replace("89", "88")) for k, ds in own.items()}
+        own = {
+            k: ds.assign_coords(params=ds["params"].str.replace("89", "88"))
+            for k, ds in own.items()
+        }
     elif error == "rounds":
         own = {k: ds.assign_attrs(rounds=1) for k, ds in own.items()}
     assert rejudged(own, claim, **change if isinstance(change, dict) else {}) == after

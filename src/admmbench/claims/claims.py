@@ -104,7 +104,9 @@ def _read(file: Path) -> list[Claim]:
     except ReadError as error:
         raise ClaimError(str(error)) from error
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise ClaimError(f"{file}: rows: each needs a value for all names in braces: {error}") from error
+        raise ClaimError(
+            f"{file}: rows: each needs a value for all names in braces: {error}"
+        ) from error
     except ValidationError as error:
         raise ClaimError(f"{file}: " + "; ".join(messages(error, written, kind=_File))) from error
     claims: list[Claim] = []

@@ -96,7 +96,7 @@ def last_slope(values: xr.DataArray) -> float:
 
 
 def slope(values: xr.DataArray, along: str) -> float:
-    """Fit a line to the mean over seeds, on logarithmic axes along a dimension, and return its slope; see `last_slope`."""
+    """Return the slope along a dimension of the mean over seeds, on logarithmic axes; see `last_slope`."""
     means = values.mean("seed")
     means = means.where(means > 0, drop=True)
     if means.sizes[along] < 2:
