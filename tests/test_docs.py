@@ -111,7 +111,8 @@ def test_the_drawn_rules_are_those_of_the_workflow_and_each_is_explained():
 
 
 def test_the_number_of_claims_is_that_of_the_files():
-    number = f"{len(claims.load((ROOT / 'config' / 'claims').glob('*.yaml')))} claims"
+    stated = claims.load((ROOT / "config" / "claims").glob("*.yaml"))
+    number = f"{sum(not claim.ours for claim in stated)} claims"
     assert number in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 

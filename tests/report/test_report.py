@@ -202,8 +202,8 @@ def test_claims_are_told_by_symbol_and_words(text):
     """The value is undecided, as seeds differ much; the order is contradicted; one budget was not run."""
     page = Page(text)
     assert "Value <1>." in page.text
-    for outcome, symbol in zip(Decision, "✓✗~○", strict=True):
-        count = int(outcome != "supported")
+    for outcome, symbol in zip(Decision, "✓≲✗~○", strict=True):
+        count = int(outcome not in ("supported", "not falsified"))
         tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}</dt><dd>'
         assert text.count(tag) == 1  # where meanings are told
     assert "1 claim of Ryu and Kim (2022) not judged" in page.text
@@ -219,8 +219,17 @@ def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdic
     (line,) = re.findall("<li>(.*)</li>", page[start : page.index("</section>", start)])
     words = " ".join(re.sub(r"<[^>]+>", "", line).split())
     assert words == (
-        "Ryu and Kim (2022), 3 claims: ✓ 0 supported, ✗ 1 contradicted, ~ 1 undecided, ○ 1 not run"
+        "Ryu and Kim (2022), 3 claims: ✓ 0 supported, ≲ 0 not falsified, ✗ 1 contradicted, ~ 1 undecided, "
+        "○ 1 not run"
     )
+
+
+def test_what_is_ours_is_listed_apart_and_in_no_count(sections, verdicts):
+    ours = moved(verdicts[0], "ours-repaired", ours=True)
+    page = rendering.render(sections[:1], [*verdicts, ours], CONFIGURATION)
+    assert "3 claims: " in page
+    assert "1 not of Ryu and Kim (2022) and in no count" in page
+    assert page.count("data-verdict=") == 3
 
 
 def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
