@@ -28,7 +28,7 @@ from admmbench.inference.intervals import Estimate, normal_minimum, sampling_err
 from admmbench.inference.levels import TOGETHER
 from admmbench.privacy import Ledger, Privacy, Release
 from admmbench.results import reference, statistics, who_wins
-from admmbench.study.config import labels as labels_of_experiments
+from admmbench.study.configurations import labels as labels_of_experiments
 from admmbench.tuning.settings import TuningSettings
 
 ROOT = Path(__file__).parents[2]

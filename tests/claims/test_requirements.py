@@ -14,7 +14,7 @@ from admmbench.claims.judge import Missing, evaluate
 from admmbench.claims.requirements import Shortfall
 from admmbench.datasets import MissingData
 from admmbench.results import reference
-from admmbench.study.config import labels
+from admmbench.study.configurations import labels
 from tests.claims.statements import (
     BUDGETS,
     CLOSE,

@@ -20,7 +20,7 @@ from admmbench.files.core_yaml import parse_words
 from admmbench.jobs import provenance
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.spec.run import RunSpec
-from admmbench.study import config
+from admmbench.study import config, configurations
 from admmbench.study.address import CHECKPOINT
 from admmbench.study.config import ConfigError, Study
 from admmbench.study.experiment import Experiment
@@ -257,7 +257,7 @@ def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump({"algorithms": methods}))
     (folder / "d.yaml").write_text("title: [")
     (folder / "e.yaml").write_text(yaml.safe_dump({**SMALL, "rounds": [4, 8]}))
-    found = config.labels()
+    found = configurations.labels()
     labels = [f"{label}, rounds {rounds}" for label in ("ObjP", "OutP") for rounds in (4, 8)]
     assert [found[name] for name in "abcde"] == [[], ["B"], [], [], labels]
 

@@ -52,7 +52,7 @@ def _figures(options: argparse.Namespace) -> None:
 def _read_drawn_results(options: argparse.Namespace) -> xr.Dataset:
     """Return the results from which figures are drawn; ValueError if the arguments name none."""
     from admmbench.results import reference
-    from admmbench.study import config
+    from admmbench.study import configurations
     from admmbench.validation import meant
 
     source, results = options.file, options.results
@@ -62,7 +62,7 @@ def _read_drawn_results(options: argparse.Namespace) -> xr.Dataset:
         name = str(source).removesuffix(".nc")
         if references := reference.load([name]):
             return references[name]
-        hint = meant(name, config.labels()) or "; name one of reference/"
+        hint = meant(name, configurations.labels()) or "; name one of reference/"
         raise ValueError(f"{name}: there are no reference results of this experiment{hint}")
     if source.suffix == ".nc" and not results:
         results = source
@@ -134,7 +134,7 @@ def _report(options: argparse.Namespace) -> None:
 def _judge(results: Mapping[str, xr.Dataset]) -> list[Verdict]:
     """Judge all claims by the results of some experiments."""
     from admmbench.claims import claims, judge
-    from admmbench.study.config import labels
+    from admmbench.study.configurations import labels
 
     return judge.evaluate(claims.load(), results, labels())
 
@@ -159,7 +159,7 @@ def _claims(options: argparse.Namespace) -> None:
     from admmbench.inference.contrasts import Decision
     from admmbench.report.claims import texts
     from admmbench.results import reference
-    from admmbench.study.config import labels
+    from admmbench.study.configurations import labels
     from admmbench.validation import one_of
 
     stated, files = claims.load(), [_require_experiment(_read(file), file) for file in options.file]

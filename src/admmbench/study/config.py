@@ -28,7 +28,7 @@ from admmbench.files import checksummed_json, read_checksummed
 from admmbench.files.core_yaml import read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment
-from admmbench.study.methods import expand_lists, merged
+from admmbench.study.methods import merged
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import TuningSettings
 from admmbench.validation import (
@@ -383,24 +383,6 @@ def _config_errors(start: str = "", end: str = "") -> Iterator[None]:
 def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:
     """Make an experiment from the content of its file; a `ConfigError` names the file and every key that is wrong."""
     return _validate(Experiment, content, source)
-
-
-def labels() -> dict[str, list[str]]:
-    """Return the labels of all experiments by name, the user's own and the papers', run by a study or not.
-
-    An author may be at work on a file: of a wrong one, the labels that are there are returned.
-    """
-    labels_of_experiment: dict[str, list[str]] = {}
-    for name, path in find_all("experiments").items():
-        methods = None
-        with contextlib.suppress(ValueError):
-            methods = expand_lists(read_mapping(path)).get("algorithms")
-        labels_of_experiment[name] = [
-            str(method["label"])
-            for method in (methods if isinstance(methods, list) else ())
-            if isinstance(method, Mapping) and "label" in method
-        ]
-    return labels_of_experiment
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
