@@ -57,6 +57,7 @@ def test_a_kept_report_of_an_earlier_layout_says_so_and_links_a_newer_one():
     pages = {path: path.read_text("utf-8") for path in found}
     assert len(pages) > 1
     for path, page in pages.items():
+        assert "<small>Files: " not in page, path  # which are not kept
         note = re.search(r'<main>\n<p class="note older">(.*?)</p>', page)
         # The present layout has a place for the day in its head.
         assert bool(note) == ('id="written"' not in page), path

@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from admmbench.audit.findings import Audit, Finding
 from admmbench.figures import Figure, attacks, differences, drawing, look
+from admmbench.figures.base import FORMATS
 from admmbench.report import explore, picture
 from admmbench.results import who_wins
 from admmbench.spec.run import RunSpec
@@ -37,7 +39,7 @@ def drawn(setting):
     found = differences.differences(setting)
     labels = setting["algorithm"].values
     looks = look.of_lines(map(str, labels))
-    figure = differences.draw(found, looks)
+    figure = differences.draw([found], looks)
     FigureCanvasAgg(figure).draw()
     return figure, found, looks
 
@@ -133,6 +135,28 @@ def test_nothing_is_cut_off_and_no_labels_overlap(errors, given):
     assert len({*shown}) == len(shown) > 1
 
 
+@pytest.mark.parametrize("budgets", [(0.5, 1.0), (0.5, 1.0, 2.0)])
+def test_settings_of_an_experiment_are_one_drawing_with_one_table(tmp_path, budgets):
+    errors = {label: dict.fromkeys(budgets, 0.1 + 0.1 * k) for k, label in enumerate(ERRORS)}
+    comparison = who_wins.compare([totals(build(errors, name="x", sensitivity="global"))])
+    looks = look.of_lines(ERRORS)
+    pictures = ["differences", "attacks"]
+    links = picture.save("x", comparison, [], looks, pictures, tmp_path)
+    assert links == {"differences": {suffix: f"differences/x.{suffix}" for suffix in FORMATS}}
+    table = pd.read_csv(tmp_path / links["differences"]["csv"])
+    for setting, (epsilon, rows) in zip(
+        picture._settings(comparison, "x").values(), table.groupby("epsilon"), strict=True
+    ):
+        assert epsilon == setting.epsilon
+        for name in ("difference", "lower", "upper"):
+            np.testing.assert_allclose(rows[name], setting.rows[name])
+    svg = (tmp_path / links["differences"]["svg"]).read_text()
+    assert [svg.count(f">ε = {epsilon:g}<") for epsilon in budgets] == [1] * len(budgets)
+    assert svg.count(">Difference from ObjP in points<") == len(budgets)
+    # The workflow waits for these files.
+    assert "Nothing to draw" in (tmp_path / "attacks/x.svg").read_text()
+
+
 def test_the_margin_is_a_band():
     figure, _, _ = drawn(compared(margin=0.01))
     (band,) = figure.axes[0].patches
@@ -191,15 +215,23 @@ def test_attacks_are_drawn_over_the_curve():
         Finding(**given, passed=False),
     )
     audit = Audit(findings=findings, curve=((0, 0), (0.2, 0.4), (1, 1)))
-    (panel,) = attacks.draw(audit.curve, [(*rates, True), (*rates, False)]).axes
+    crosses = [attacks.Attack("lower bound, worst", *rates, sound) for sound in (True, False)]
+    shown = attacks.Attacks("ObjP, ε = 2", audit.curve, crosses)
+    panel, other = attacks.draw([shown, shown._replace(title="OutP, ε = 2")]).axes
+    assert [each.get_title() for each in (panel, other)] == ["ObjP, ε = 2", "OutP, ε = 2"]
     _, curve, *crosses = (line.get_xydata().tolist() for line in panel.lines)
     assert curve == [[0, 0], [0.2, 0.4], [1, 1]]
     cross = [[0.1, 0.6], [0.3, 0.6]], [[0.2, 0.5], [0.2, 0.7]]
     np.testing.assert_allclose(crosses, [*cross, *cross])
     assert [line.get_color() for line in panel.lines[2::2]] == [attacks._SOUND, attacks._WRONG]
     run = Run("ObjP", RunSpec(dataset="digits", algorithm="objp", epsilon=2))
-    ((name, text),) = picture.draw_audits([(run, audit)], "a0")
-    assert name == "ObjP, ε = 2"
+    (text,) = picture.draw_audits([(run, audit)], "a0")
     assert 'aria-label="Hits of attacks against their false alarms: ObjP, ε = 2"' in text
     assert text.count(attacks._SOUND) == text.count(attacks._WRONG) == 2  # lines of a cross
     assert not picture.draw_audits([(run, audit.model_copy(update={"curve": ()}))], "a0")
+    table = attacks.table(picture._attacks([(run, audit)]))
+    assert table.loc[table["line"] == "curve", ["x", "y"]].values.tolist() == curve
+    ends = table.loc[
+        table["line"] == "lower bound, worst", ["lower", "upper", "x_lower", "x_upper"]
+    ]
+    assert ends.values.tolist() == 2 * [[0.5, 0.7, 0.1, 0.3]]

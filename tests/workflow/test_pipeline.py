@@ -12,7 +12,7 @@ import xarray as xr
 import yaml
 
 from tests.workflow import forked
-from tests.workflow.project import ROOT, RUNS, STUDY, Project
+from tests.workflow.project import ROOT, RUNS, STUDY, Project, assert_same
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +99,27 @@ def test_attacks_are_jobs_of_their_own_and_a_section_of_the_report(project):
     planned = project.run("-n")
     assert re.search(r"^audit +1$", planned, re.MULTILINE)  # of one experiment
     assert not re.search(r"^run +", planned, re.MULTILINE)
+
+
+def test_pictures_of_the_report_have_files_that_are_written_again(project):
+    """Where one was deleted, and where one is damaged."""
+    attack = {"rounds": 2, "repeats": 24, "canaries": ["worst"]}
+    privacy = {"total": [0.5, 1]}
+    project.configure(epsilon=None, privacy=privacy, sensitivity="global", audit=attack)
+    project.run()
+    page = project.folder / "results/report/tiny"
+    links = re.findall(r'href="((?:differences|attacks)/[^"]*)"', project.report_page)
+    suffixes = "svg", "pdf", "png", "csv"
+    kinds = "differences", "attacks"
+    assert links == [f"{kind}/tiny.{suffix}" for kind in kinds for suffix in suffixes]
+    before = project.files()
+    (page / "attacks/tiny.csv").unlink()
+    assert project.planned_jobs() == {"report", "overview"}
+    project.run()
+    (page / "differences/tiny.svg").write_bytes(b"")
+    assert project.planned_jobs() == {"report", "overview"}
+    project.run()
+    assert_same(project.files(), before)
 
 
 def test_what_is_tuned_runs_with_the_best_settings(project):

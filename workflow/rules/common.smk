@@ -236,7 +236,8 @@ def checked_files():
         yield from (f"{RESULTS}/{name}/{kind}.json" for kind in ("manifest", "figures"))
         for suffix in CHECKSUMMED:
             yield from figure_files(name, name, suffix)
-    yield from (*DATASETS, REPORT, f"{RESULTS}/report/index.html")
+    yield from (*picture_files(CHECKSUMMED), *DATASETS)
+    yield from (REPORT, f"{RESULTS}/report/index.html")
 
 
 def prepared_data():
@@ -262,6 +263,16 @@ def figure_files(folder, experiment, suffix):
     return [
         f"{RESULTS}/{folder}/figures/{figure.name}.{suffix}"
         for figure in STUDY.experiments[experiment].figures
+    ]
+
+
+def picture_files(suffixes):
+    """Files of the pictures that only the report has, beside it."""
+    return [
+        f"{RESULTS}/report/{NAME}/{picture}/{name}.{suffix}"
+        for name in EXPERIMENTS
+        for picture in STUDY.experiments[name].pictures
+        for suffix in suffixes
     ]
 
 

@@ -62,12 +62,13 @@ rule report:
         audits=[path for name in EXPERIMENTS for path in audit_files(name)],
         partitions=shown_partitions,
     output:
-        report(
+        page=report(
             REPORT,
             category="Report",
             caption="../report/report.rst",
             labels={"figure": "report"},
         ),
+        pictures=picture_files(FORMATS),
     log:
         f"{RESULTS}/logs/report.log",
     conda:
@@ -89,7 +90,7 @@ rule report:
             "admmbench.claims.judge",
         ),
     shell:
-        "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.study:q} --pictures --output {output.page:q} > {log:q} 2>&1"
 
 
 rule overview:

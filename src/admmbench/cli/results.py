@@ -87,6 +87,8 @@ def _report(options: argparse.Namespace) -> None:
     --partitions FOLDER   folder of partitions, whose counts the page shows
     --keep-what-exists    of a study that failed: join the runs that are there, and say what is
                           missing and why
+    --pictures            write the files of the pictures that only the report has beside the page:
+                          differences/ and attacks/, with links
     --output FILE         HTML file to write (required)
     """
     from admmbench.report import rendering
@@ -115,7 +117,8 @@ def _report(options: argparse.Namespace) -> None:
     references = {} if options.reference else reference.load(names)
     reference_verdicts = _judge(references) if references else []
     sections = [replace(section, reference=references.get(section.name)) for section in sections]
-    page = rendering.render(sections, verdicts, configuration, reference_verdicts, missing)
+    folder = options.output.parent if options.pictures else None
+    page = rendering.render(sections, verdicts, configuration, reference_verdicts, missing, folder)
     content = page.encode()
     if not options.keep_what_exists:  # a page without a checksum counts as incomplete
         content = with_checksum(content, MARKUP)

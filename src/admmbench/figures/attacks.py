@@ -1,48 +1,79 @@
-"""Drawing of an audit's attacks: how often each finds the canary, over the trade-off curve of the releases."""
+"""Drawing of audits' attacks: how often each finds the canary, over the trade-off curve of the releases."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
 from admmbench.figures.look import PALETTE
-from admmbench.figures.style import STYLE, Layout
+from admmbench.figures.style import AS_WRITTEN, Layout
 
-_SIDE = 2.2
-"""Width and height of the drawing, in inches."""
+_WIDTH, _HEIGHT = 2.2, 2.4
+"""Size of a panel, in inches."""
 _SOUND, _WRONG = "#333333", "#c0392b"
 
 
 Interval = tuple[float, float]
 
 
-def draw(
-    curve: Sequence[tuple[float, float]], attacks: Iterable[tuple[Interval, Interval, bool]]
-) -> Drawing:
-    """Draw the curve of an audit, guessing as a dotted line, and the intervals of each attack's rates as a cross.
+class Attack(NamedTuple):
+    """Intervals of an attack's rates."""
 
-    Parameters
-    ----------
-    curve
-        Largest part of the runs with the canary that an adversary can find who sees all releases of the attacked
-        rounds, at some rates of false alarms: pairs of both, alarms first.
-    attacks
-        For each attack the intervals of its rates of hits and of false alarms, and whether these agree with the curve
-        and the total; the cross is red if they do not.
+    name: str
+    hits: Interval
+    alarms: Interval
+    is_sound: bool
+    """Whether the rates agree with the curve and the total."""
+
+
+class Attacks(NamedTuple):
+    """Attacks of an audit."""
+
+    title: str
+    curve: Sequence[tuple[float, float]]
+    """Largest part of the runs with the canary that an adversary can find who sees all releases of the attacked rounds,
+    at some rates of false alarms: pairs of both, alarms first."""
+    attacks: Sequence[Attack]
+
+
+def draw(audits: Sequence[Attacks]) -> Drawing:
+    """Draw audits, of which three are side by side on a page of a paper.
+
+    A panel has the curve of an audit, guessing as a dotted line, and the intervals of each attack's rates as a cross,
+    which is red if they are not sound.
     """
-    with mpl.rc_context(STYLE):
-        drawing = Drawing(figsize=(_SIDE, _SIDE), layout=Layout())
-        panel = drawing.add_subplot()
-        panel.plot([0, 1], [0, 1], color="#8a939b", linestyle=":", linewidth=0.8)
-        panel.plot(*zip(*curve, strict=True), color=PALETTE[0])
-        for (low, high), (alarm_low, alarm_high), is_sound in attacks:
-            color = _SOUND if is_sound else _WRONG
-            x, y = (alarm_low + alarm_high) / 2, (low + high) / 2
-            panel.plot([alarm_low, alarm_high], [y, y], color=color, linewidth=1)
-            panel.plot([x, x], [low, high], color=color, linewidth=1)
-        panel.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1), aspect="equal")
-        panel.set(xlabel="False alarms (share of runs)", ylabel="Hits (share of runs)")
-        panel.spines[["top", "right"]].set_visible(False)
+    columns = min(3, len(audits))
+    lines = -(-len(audits) // columns)
+    with mpl.rc_context(AS_WRITTEN):
+        drawing = Drawing(figsize=(columns * _WIDTH, lines * _HEIGHT), layout=Layout())
+        for number, (title, curve, attacks) in enumerate(audits, 1):
+            panel = drawing.add_subplot(lines, columns, number)
+            panel.plot([0, 1], [0, 1], color="#8a939b", linestyle=":", linewidth=0.8)
+            panel.plot(*zip(*curve, strict=True), color=PALETTE[0])
+            for _, (low, high), (alarm_low, alarm_high), is_sound in attacks:
+                color = _SOUND if is_sound else _WRONG
+                x, y = (alarm_low + alarm_high) / 2, (low + high) / 2
+                panel.plot([alarm_low, alarm_high], [y, y], color=color, linewidth=1)
+                panel.plot([x, x], [low, high], color=color, linewidth=1)
+            ticks = 0, 0.5, 1
+            panel.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks, aspect="equal")
+            panel.set(xlabel="False alarms (share of runs)", ylabel="Hits (share of runs)")
+            panel.set_title(textwrap.fill(title, 30))
+            panel.spines[["top", "right"]].set_visible(False)
     return drawing
+
+
+def table(audits: Iterable[Attacks]) -> pd.DataFrame:
+    """Return the table that `draw` draws: the points of the curves, and the ends of the crosses."""
+    rows: list[dict[str, object]] = []
+    for title, curve, attacks in audits:
+        rows += [{"panel": title, "line": "curve", "x": x, "y": y} for x, y in curve]
+        for name, (low, high), (left, right), is_sound in attacks:
+            ends = {"x_lower": left, "x_upper": right, "lower": low, "upper": high}
+            rows.append({"panel": title, "line": name, **ends, "sound": is_sound})
+    return pd.DataFrame(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure as Drawing
+from matplotlib.figure import SubFigure
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -96,45 +97,68 @@ def differences(setting: xr.Dataset) -> Differences | None:
     return Differences(title, epsilon, shown_base, unit, float(setting["margin"]) * factor, rows)
 
 
-def draw(shown: Differences, looks: Mapping[str, Look]) -> Drawing:
-    """Draw a row for each method: the difference, its simultaneous interval, and the margin as a band.
+def draw(settings: Sequence[Differences], looks: Mapping[str, Look]) -> Drawing:
+    """Draw settings, of which two are side by side on a page of a paper.
 
-    The axis is linear about 0 and logarithmic beyond, so that methods far behind leave room for the others.
+    A method has a row with its difference, its simultaneous interval, and the margin as a band. Axes are linear about 0
+    and logarithmic beyond, so that methods far behind leave room for the others.
 
     Parameters
     ----------
-    shown
-        Result of `differences`.
+    settings
+        Results of `differences`, one at least.
     looks
         Looks of the methods, by label.
     """
-    rows = shown.rows
-    height = _TOP + _ROW * len(rows) + _BOTTOM
+    columns = min(2, len(settings))
+    lines = -(-len(settings) // columns)
+    height = _TOP + _ROW * max(len(shown.rows) for shown in settings) + _BOTTOM
     with mpl.rc_context(AS_WRITTEN):
-        pairs = zip(rows["line"], rows["outdated"], strict=True)
-        labels = [_short(line) + MARK * old for line, old in pairs]
-        left = 2 * _EDGE + max(map(_width, labels))
-        width = _WIDTH - left - 2 * _EDGE
-        place = left / _WIDTH, _BOTTOM / height, width / _WIDTH, _ROW * len(rows) / height
-        drawing = Drawing(figsize=(_WIDTH, height))
-        panel = drawing.add_axes(place)
-        _set_axis(panel, shown)
-        if shown.margin:
-            panel.axvspan(-shown.margin, shown.margin, color=_BAND, linewidth=0, zorder=0)
-        panel.axvline(0, color=_SOFT, linewidth=0.8, zorder=1)
-        for number, row in enumerate(rows.itertuples()):
-            _draw_row(panel, number, row, looks[str(row.label)])
-        panel.set_yticks(range(len(rows)), labels=labels)
-        for text, mark in zip(panel.get_yticklabels(), rows["mark"], strict=True):
-            text.set_color(_INK if mark in _SIZES else _SOFT)
-        panel.set_ylim(len(rows) - 0.4, -0.6)
-        panel.tick_params(axis="y", length=0)
-        panel.grid(False, axis="y")
-        panel.spines[["top", "right", "left"]].set_visible(False)
-        x_label = f"Difference from {_short(shown.base)}{in_unit(shown.unit)}"
-        drawing.text(0.5, 0.05 / height, x_label, ha="center", fontsize=7.5)
-        drawing.text(_EDGE / _WIDTH, 1 - 0.16 / height, budget(shown.epsilon), weight="bold")
+        drawing = Drawing(figsize=(columns * _WIDTH, lines * height))
+        parts: Iterable[Drawing | SubFigure] = [drawing]
+        if len(settings) > 1:
+            parts = drawing.subfigures(lines, columns, squeeze=False, wspace=0, hspace=0).flat
+        for part, shown in zip(parts, settings, strict=False):
+            _draw_setting(part, height, shown, looks)
     return drawing
+
+
+def _draw_setting(
+    part: Drawing | SubFigure, height: float, shown: Differences, looks: Mapping[str, Look]
+) -> None:
+    """Draw one setting into a part of a drawing, with this height in inches."""
+    rows = shown.rows
+    pairs = zip(rows["line"], rows["outdated"], strict=True)
+    labels = [_short(line) + MARK * old for line, old in pairs]
+    left = 2 * _EDGE + max(map(_width, labels))
+    width = _WIDTH - left - 2 * _EDGE
+    place = left / _WIDTH, _BOTTOM / height, width / _WIDTH, _ROW * len(rows) / height
+    panel = part.add_axes(place)
+    _set_axis(panel, shown)
+    if shown.margin:
+        panel.axvspan(-shown.margin, shown.margin, color=_BAND, linewidth=0, zorder=0)
+    panel.axvline(0, color=_SOFT, linewidth=0.8, zorder=1)
+    for number, row in enumerate(rows.itertuples()):
+        _draw_row(panel, number, row, looks[str(row.label)])
+    panel.set_yticks(range(len(rows)), labels=labels)
+    for text, mark in zip(panel.get_yticklabels(), rows["mark"], strict=True):
+        text.set_color(_INK if mark in _SIZES else _SOFT)
+    panel.set_ylim(len(rows) - 0.4, -0.6)
+    panel.tick_params(axis="y", length=0)
+    panel.grid(False, axis="y")
+    panel.spines[["top", "right", "left"]].set_visible(False)
+    x_label = f"Difference from {_short(shown.base)}{in_unit(shown.unit)}"
+    part.text(0.5, 0.05 / height, x_label, ha="center", fontsize=7.5)
+    part.text(_EDGE / _WIDTH, 1 - 0.16 / height, budget(shown.epsilon), weight="bold")
+
+
+def table(settings: Iterable[Differences]) -> pd.DataFrame:
+    """Return the rows of all settings as the table of their drawing, each with the facts of its setting."""
+    facts = "epsilon", "base", "unit", "margin"
+    rows = [
+        shown.rows.assign(**{fact: getattr(shown, fact) for fact in facts}) for shown in settings
+    ]
+    return pd.concat(rows, ignore_index=True)
 
 
 def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:

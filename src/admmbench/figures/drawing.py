@@ -176,17 +176,23 @@ def save(
     list of pathlib.Path
         The files, in the order of the figures.
     """
-    folder = Path(directory)
+    return [
+        path
+        for figure in figures
+        for path in write_files(
+            *_draw_with_table(results, figure, looks), Path(directory), figure.name
+        ).values()
+    ]
+
+
+def write_files(drawing: Drawing, table: pd.DataFrame, folder: Path, name: str) -> dict[str, Path]:
+    """Write a drawing and its table as `save` does, and return the files by suffix."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for figure in figures:
-        drawing, table = _draw_with_table(results, figure, looks)
-        files = {suffix: content(drawing, suffix, figure.name) for suffix in CHECKSUMMED}
-        files["csv"] = table.to_csv(index=False, lineterminator="\n").encode()
-        for suffix in FORMATS:
-            path = folder / f"{figure.name}.{suffix}"
-            write(path, files[suffix])
-            paths.append(path)
+    files = {suffix: content(drawing, suffix, name) for suffix in CHECKSUMMED}
+    files["csv"] = table.to_csv(index=False, lineterminator="\n").encode()
+    paths = {suffix: folder / f"{name}.{suffix}" for suffix in FORMATS}
+    for suffix, path in paths.items():
+        write(path, files[suffix])
     return paths
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+import pandas as pd
 import xarray as xr
 from markupsafe import Markup, escape
+from matplotlib.figure import Figure as Drawing
 
 from admmbench.figures import attacks, differences, drawing
+from admmbench.figures.attacks import Attack, Attacks
+from admmbench.figures.differences import Differences
 from admmbench.figures.wording import stated
 from admmbench.report.environment import words
 
@@ -17,6 +23,9 @@ if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
     from admmbench.figures.look import Look
     from admmbench.study.runs import Run
+
+Links = dict[str, str]
+"""Addresses of a picture's files, by suffix."""
 
 _PIXELS_PER_POINT = 1.6
 """Pixels of the page for each point of a figure: its smallest text is as large as small print of the page."""
@@ -42,6 +51,15 @@ def inline(text: str, prefix: str, label: str) -> Markup:
     )
 
 
+def _settings(comparison: xr.Dataset | None, experiment: str) -> dict[int, Differences]:
+    """Return the settings of an experiment in which two methods have a mean, by their number in a comparison."""
+    if comparison is None:
+        return {}
+    numbers = (comparison["experiment"] == experiment).values.nonzero()[0].tolist()
+    shown = {number: differences.differences(comparison.isel(setting=number)) for number in numbers}
+    return {number: setting for number, setting in shown.items() if setting}
+
+
 def draw_settings(
     comparison: xr.Dataset, experiment: str, looks: Mapping[str, Look]
 ) -> list[Markup]:
@@ -56,21 +74,78 @@ def draw_settings(
     looks
         Looks of its methods, by label.
     """
-    drawn = []
-    for number in (comparison["experiment"] == experiment).values.nonzero()[0]:
-        if shown := differences.differences(comparison.isel(setting=number)):
-            text = drawing.content(differences.draw(shown, looks), "svg", shown.title).decode()
-            drawn.append(inline(text, f"s{number}", shown.title))
-    return drawn
+    return [
+        _part(differences.draw([shown], looks), shown.title, f"s{number}", shown.title)
+        for number, shown in _settings(comparison, experiment).items()
+    ]
 
 
-def draw_audits(audits: Sequence[tuple[Run, Audit]], prefix: str) -> list[tuple[str, Markup]]:
-    """Draw the audits that have rates and a curve, each with its title."""
-    drawn = []
-    for number, (run, audit) in enumerate(audits):
-        rates = [(*each.rates, each.passed is not False) for each in audit.findings if each.rates]
+def _attacks(audits: Sequence[tuple[Run, Audit]]) -> list[Attacks]:
+    """Return the attacks of the audits that have rates and a curve."""
+    shown = []
+    for run, audit in audits:
+        rates = [
+            Attack(f"{each.level}, {each.canary}", *each.rates, each.passed is not False)
+            for each in audit.findings
+            if each.rates
+        ]
         if audit.curve and rates:
             title = f"{run.label}, ε = {stated(run.spec.stated_budget)}"
-            text = drawing.content(attacks.draw(audit.curve, rates), "svg", title).decode()
-            drawn.append((title, inline(text, f"{prefix}-{number}", words().attacks(title))))
-    return drawn
+            shown.append(Attacks(title, audit.curve, rates))
+    return shown
+
+
+def draw_audits(audits: Sequence[tuple[Run, Audit]], prefix: str) -> list[Markup]:
+    """Draw the audits that have rates and a curve."""
+    return [
+        _part(
+            attacks.draw([shown]), shown.title, f"{prefix}-{number}", words().attacks(shown.title)
+        )
+        for number, shown in enumerate(_attacks(audits))
+    ]
+
+
+def _part(drawn: Drawing, name: str, prefix: str, label: str) -> Markup:
+    return inline(drawing.content(drawn, "svg", name).decode(), prefix, label)
+
+
+def save(
+    section: str,
+    comparison: xr.Dataset | None,
+    audits: Sequence[tuple[Run, Audit]],
+    looks: Mapping[str, Look],
+    pictures: Iterable[str],
+    folder: Path,
+) -> dict[str, Links]:
+    """Write the files of an experiment's pictures, one with all of its settings and one with all of its audits.
+
+    Parameters
+    ----------
+    section, comparison, audits, looks
+        See `draw_settings` and `draw_audits`; there may be no comparison.
+    pictures
+        Names of the pictures, see `admmbench.study.experiment.Experiment.pictures`. If the results have nothing to
+        draw, the files say so, as the workflow waits for them.
+    folder
+        Folder of the page.
+
+    Returns
+    -------
+    dict
+        Addresses of the files, as the page sees them, of each picture that shows something.
+    """
+    settings, attacked = [*_settings(comparison, section).values()], _attacks(audits)
+    drawn = {}
+    if settings:
+        drawn["differences"] = differences.draw(settings, looks), differences.table(settings)
+    if attacked:
+        drawn["attacks"] = attacks.draw(attacked), attacks.table(attacked)
+    empty = Drawing(figsize=(2, 0.5))
+    empty.text(0.5, 0.5, "Nothing to draw", ha="center", va="center")
+    links = {}
+    for name in pictures:
+        content = drawn.get(name, (empty, pd.DataFrame(columns=["panel"])))
+        files = drawing.write_files(*content, folder / name, section)
+        if name in drawn:
+            links[name] = {suffix: quote(f"{name}/{path.name}") for suffix, path in files.items()}
+    return links

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from admmbench.claims.judge import FIRM, Verdict
@@ -68,6 +69,7 @@ def render(
     configuration: str = "",
     references: Sequence[Verdict] = (),
     missing: Sequence[Missing] = (),
+    folder: Path | None = None,
 ) -> str:
     """Return the page.
 
@@ -85,6 +87,9 @@ def render(
         Verdicts on the claims by the reference results.
     missing
         Missing parts of the experiments, with which the page begins.
+    folder
+        Folder of the page, for the files of its pictures, see `admmbench.report.picture.save`; without it there are no
+        files.
 
     Returns
     -------
@@ -107,6 +112,19 @@ def render(
         version=version("admmbench"),
         missing=missing,
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
+        links={
+            section.name: picture.save(
+                section.name,
+                comparison,
+                section.audits,
+                section.looks,
+                section.experiment.pictures,
+                folder,
+            )
+            if folder
+            else {}
+            for section in sections
+        },
         leaders=list(leaders.content(experiments, definitions)),
         protected=collected(
             (unit, results.attrs["title"])

@@ -31,6 +31,12 @@ class Experiment(Grid):
     )
     """Part of the data that could not be had: nobody states it."""
 
+    @property
+    def pictures(self) -> list[str]:
+        """Return the pictures that the report draws: differences at equal total ε, and attacks."""
+        stated = {"differences": self.privacy.total, "attacks": self.audits}
+        return [name for name, content in stated.items() if content]
+
     @field_validator("figures")
     @classmethod
     def _drop_absent_figures(cls, figures: list[Figure], info: ValidationInfo) -> list[Figure]:
