@@ -220,7 +220,14 @@ class Noise:
         )
 
     def gaussian(
-        self, sensitivity: Sensitivity, std: Array | None = None, sampling: float = 1.0
+        self,
+        sensitivity: Sensitivity,
+        std: Array | None = None,
+        sampling: float = 1.0,
+        *,
+        shape: tuple[int, ...] | None = None,
+        share: float = 1.0,
+        entered: bool = True,
     ) -> Draw | float:
         """Draw ``xi ~ N(0, std^2)``: by default the classical (epsilon, delta)-DP release of each agent.
 
@@ -232,6 +239,13 @@ class Noise:
             Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
         sampling
             Probability that a record takes part in the value, see `Sampler`.
+        shape
+            Of the value, without the axes of agents and seeds, where releases differ in it.
+        share
+            Part of the budget that this release takes, in inverse squared multipliers: those of normal releases add up.
+        entered
+            Whether the ledgers are told, of a release with the whole budget. An entry pays for all releases whose
+            shares of one record add up to 1.
 
         Returns
         -------
@@ -250,7 +264,7 @@ class Noise:
                 "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
                 "noise.gaussian(...)"
             )
-        return self._gaussian(sensitivity, sampling, std=std)
+        return self._gaussian(sensitivity, sampling, 1, 1.0, std, shape, share, entered)
 
     def part(self, sensitivity: Sensitivity, weights: Array, sampling: float = 1.0) -> Draw | float:
         """Draw each agent's part of the noise of a secure sum: all parts together are what `gaussian` draws.
@@ -281,6 +295,9 @@ class Noise:
         parts: int = 1,
         weights: Array | float = 1.0,
         std: Array | None = None,
+        shape: tuple[int, ...] | None = None,
+        share: float = 1.0,
+        entered: bool = True,
     ) -> Draw | float:
         """Draw noise of one of so many parts, whose sum is a release with the stated budget, or one with its own."""
         bound = self._bound(sensitivity, "l2")
@@ -288,18 +305,22 @@ class Noise:
             return 0.0
         # One step of the grid in every entry has this norm in l2. A part should be many steps of the grid, so that a
         # sum of rounded numbers is as smooth as one of them.
-        grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)) * math.sqrt(parts))
+        shape = self.shape if shape is None else shape
+        grid, bound = on_grid(bound, math.sqrt(math.prod(shape)) * math.sqrt(parts))
         if std is None:
-            self._enter("gaussian", sampling=sampling)
+            if entered:
+                self._enter("gaussian", sampling=sampling)
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-            std = multiplier * self._scaled_for * bound / math.sqrt(parts)
+            std = multiplier * self._scaled_for * bound / math.sqrt(parts * share)
         else:
             times = self.release.contributions(self.privacy.relation)
             multipliers = (std / (times * bound)).min(axis=1).tolist()
             self._add(
                 of_sample(multiplier, sampling, self.privacy.radius) for multiplier in multipliers
             )
-        return self.next_draw(samplers.GAUSSIAN, std, grid, weights)
+        return replace(
+            self.next_draw(samplers.GAUSSIAN, std, grid, weights), shape=(*std.shape, *shape)
+        )
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw ``xi ~ N(0, std^2)`` without an entry in the ledgers.
