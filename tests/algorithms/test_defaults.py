@@ -47,6 +47,14 @@ DEFAULTS = {
     "admm_sharing": {"rho": 1, "coupling": "parallel", "theorems": False},
     "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},
     "vertical_sgd": {"learning_rate": 0.1, "batch_size": 100, "init_std": 0.01},
+    "private_vertical_sgd": {
+        "learning_rate": 0.1,
+        "batch_size": 100,
+        "init_std": 0.01,
+        "clip": 1,
+        "clip_predictions": 1,
+        "share": 0.5,
+    },
     "frank_wolfe": {"radius": 10},
     "local_only": {"parties": 1},
     # Those of scikit-learn's estimator.
@@ -62,7 +70,8 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_those_of_the_papers(name):
-    over_columns = "sharing" in name or name in ("vertical_sgd", "local_only", "frank_wolfe")
+    features = ("sharing", "vertical_sgd", "local_only", "frank_wolfe")
+    over_columns = any(each in name for each in features)
     setting = COLUMNS if over_columns else ROWS
     if name in ("prox_al", "cprox_al", "fedavg_penalty", "primal_dual"):
         setting = CONSTRAINED

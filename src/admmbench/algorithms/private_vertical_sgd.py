@@ -25,7 +25,7 @@ class PrivateVerticalSGD(VerticalSGD):
     For a batch, each party sends its clipped part of the predictions with noise, and all receive the sum. With its
     derivatives, which all know, a party updates its model by a noisy sum of clipped gradients, as DP-SGD does. A round
     is an epoch, in an order that all parties know: a row is in one batch of it, so it pays once, and no credit is taken
-    for samples. Models start at random and are evaluated with their noise. Docs: privacy/special.md has the proof.
+    for samples. Models start at random and are evaluated with their noise. docs/privacy/special.md has the proof.
 
     Neighbours differ in one record at one party: its features there are zero, or others.
 

@@ -252,7 +252,7 @@ def _reason_not_to_audit(spec: RunSpec) -> str:
         return f"{spec.algorithm} declares no noisy release, so that it claims nothing."
     if not spec.private:
         return "Without a budget nothing is claimed."
-    if spec.as_problem.sharing == "columns" and not spec.release.own_neighbours:
+    if spec.as_problem.sharing == "columns" and spec.release.own_neighbours != "column":
         return "Parties hold columns, and the attack on them is for neighbours that differ in one."
     return ""
 
