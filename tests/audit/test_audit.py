@@ -131,6 +131,11 @@ def test_secure_sums_of_the_loudest_noise_may_be_rounded_in_another_order(monkey
         ("iadmm", {}, "iadmm declares no noisy release"),
         ("objp", {"epsilon": math.inf}, "Without a budget nothing is claimed"),
         (
+            "private_vertical_sgd",
+            {"problem": {"loss": "logistic"}, "agents": {"scheme": "columns", "blocks": 2}},
+            "Parties hold columns",
+        ),
+        (
             "objp",
             {"agents": {"scheme": "stratified", "agents": 4}},
             "Records are partitioned by their labels",
