@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.vertical_sgd import Model, VerticalSGD
 from admmbench.base.algorithm import parameters
+from admmbench.base.epochs import Epochs, Model
 from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Guarantee, Messages
 from admmbench.privacy import Release
 from admmbench.sensitivity import Sensitivity
@@ -19,7 +19,7 @@ _SHORT = 1e-30
 
 
 @parameters
-class PrivateVerticalSGD(VerticalSGD):
+class PrivateVerticalSGD(Epochs):
     """Minibatch gradient descent whose parties add noise to clipped predictions and to sums of clipped gradients.
 
     For a batch, each party sends its clipped part of the predictions with noise, and all receive the sum. With its
