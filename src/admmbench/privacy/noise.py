@@ -244,8 +244,7 @@ class Noise:
         share
             Part of the budget that this release takes, in inverse squared multipliers: those of normal releases add up.
         entered
-            Whether the ledgers are told, of a release with the whole budget. An entry pays for all releases whose
-            shares of one record add up to 1.
+            Whether the ledgers are told. One entry pays for all releases whose shares of a record add up to 1.
 
         Returns
         -------
@@ -303,9 +302,8 @@ class Noise:
         bound = self._bound(sensitivity, "l2")
         if std is None and not self.privacy.private:
             return 0.0
-        # One step of the grid in every entry has this norm in l2. A part should be many steps of the grid, so that a
-        # sum of rounded numbers is as smooth as one of them.
         shape = self.shape if shape is None else shape
+        # One step of the grid in every entry has this norm. A part should be many steps, to sum up as smoothly as one.
         grid, bound = on_grid(bound, math.sqrt(math.prod(shape)) * math.sqrt(parts))
         if std is None:
             if entered:
@@ -314,13 +312,10 @@ class Noise:
             std = multiplier * self._scaled_for * bound / math.sqrt(parts * share)
         else:
             times = self.release.contributions(self.privacy.relation)
-            multipliers = (std / (times * bound)).min(axis=1).tolist()
-            self._add(
-                of_sample(multiplier, sampling, self.privacy.radius) for multiplier in multipliers
-            )
-        return replace(
-            self.next_draw(samplers.GAUSSIAN, std, grid, weights), shape=(*std.shape, *shape)
-        )
+            ratios = (std / (times * bound)).min(axis=1).tolist()
+            self._add(of_sample(ratio, sampling, self.privacy.radius) for ratio in ratios)
+        drawn = self.next_draw(samplers.GAUSSIAN, std, grid, weights)
+        return replace(drawn, shape=(*std.shape, *shape))
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw ``xi ~ N(0, std^2)`` without an entry in the ledgers.
