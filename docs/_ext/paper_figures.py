@@ -1,17 +1,15 @@
 """`paper-figures`: figures and tables of the papers, with what draws them here, and how much of each is kept."""
 
 import re
-from pathlib import Path
 
 import xarray as xr
 from kept_reports import reports
 from sphinx.util.docutils import SphinxDirective
 
 from admmbench.base.outcomes import Outcome
-from admmbench.files.installed import REFERENCE
+from admmbench.files.installed import REFERENCE, find_all
 from admmbench.study import config
 
-ROOT = Path(__file__).parents[2]
 # A figure's source names one or two papers, and one or two of their figures: "hu2019 fig. 1 (b) and fig. 3 (a)".
 _PAPER = re.compile(r"[a-z]+20\d\d")
 _PLACE = re.compile(r"(?:fig\.|figure|table) (\w+)(?: \((\w+)\))?")
@@ -25,8 +23,7 @@ class PaperFigures(SphinxDirective):
         """List what the experiments' figures say of their sources."""
         pages = {page.parent.name: page.read_text("utf-8") for page in reports(self.env.srcdir)}
         rows = {}
-        for path in sorted(Path(ROOT, "config/experiments").glob("*.yaml")):
-            name = path.stem
+        for name in sorted(find_all("experiments")):
             experiment = config.load({"experiments": [name]}).experiments[name]
             for figure in experiment.figures:
                 for place in _PLACE.finditer(figure.source):
@@ -48,7 +45,7 @@ def _order(place):
 
 def _command(name):
     """The command that draws an experiment's figures, and writes their tables."""
-    if Path(REFERENCE, f"{name}.nc").exists():
+    if (REFERENCE / f"{name}.nc").exists():
         return f"`{name} --reference`"
     return f"`{name}`, after `admmbench study`"
 
