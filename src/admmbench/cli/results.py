@@ -335,9 +335,9 @@ def run_facts(trace: xr.Dataset) -> dict[str, Any]:
 
 def run_summary(trace: xr.Dataset) -> str:
     """Return a text on how a run ended, see `run_facts`."""
-    from admmbench.report.environment import words
+    from admmbench.report.environment import texts
 
-    return str(words().run_summary(run_facts(trace)))
+    return str(texts("run").run_summary(run_facts(trace)))
 
 
 def _read(path: Path, *, strict: bool = False) -> xr.Dataset:
