@@ -33,8 +33,7 @@ from admmbench.audit.settings import (
     one_run_rounds,
     transcript_bytes,
 )
-from admmbench.base.types import Array
-from admmbench.datasets import Dataset
+from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.context import Progress
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.streams import FEDERATION, stream
@@ -116,7 +115,7 @@ def _attack(
     compared = choose_rounds(spec, compared_rounds(spec, settings))
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT_SEEDS))})
-    size = min(n, max(1, int(_MOST_BYTES / (len(rounds) * transcript_bytes(spec, data.info)))))
+    size = min(n, _fitting_seeds(spec, data.info, len(rounds)))
     batches = [range(start, min(start + size, n)) for start in range(0, n, size)]
     all_runs: list[CanaryRuns] = []
     for neighbours in make_neighbours(pilot, data, rounds, names):
@@ -155,6 +154,11 @@ def _attack(
         epsilon_claimed=len(rounds) * all_runs[0].budget,
         curve=points(ledger),
     )
+
+
+def _fitting_seeds(spec: RunSpec, data: DatasetInfo, rounds: int) -> int:
+    """Return the number of seeds whose transcripts of some rounds fit into memory; at least one."""
+    return max(1, int(_MOST_BYTES / (rounds * transcript_bytes(spec, data))))
 
 
 def choose_rounds(spec: RunSpec, count: int) -> tuple[int, ...]:
@@ -324,8 +328,8 @@ def _compare_with_loudest_noise(
     *larger, least = _FACTOR_COUNTS
     for count in larger:
         with suppress(AlgorithmError):
-            return list(_compare_rounds(spec, neighbours, second, rounds, _NOISE_FACTORS[:count]))
-    return list(_compare_rounds(spec, neighbours, second, rounds, _NOISE_FACTORS[:least]))
+            return list(_compare_rounds(spec, neighbours, second, rounds, count))
+    return list(_compare_rounds(spec, neighbours, second, rounds, least))
 
 
 def _compare_rounds(
@@ -333,25 +337,30 @@ def _compare_rounds(
     neighbours: NeighbouringData,
     second: RunData,
     rounds: Sequence[int],
-    noise_factors: Array,
+    count: int,
 ) -> Iterator[Finding]:
-    """Yield the findings of each round, with ledgers of its own."""
-    spec = spec.model_copy(update={"seeds": tuple(range(len(noise_factors)))})
+    """Yield the findings of each round, with ledgers of its own, at this number of factors of the noise."""
     taken = neighbours.row if spec.sampling < 1 else None
-    first, replay = (Run(spec, data, taken, noise_factors) for data in (neighbours.first, second))
-    for t in rounds:
-        for run, replayed in ((first, None), (replay, first)):
-            run.forget()
-            run.round(t, replayed)
-            # Copies, as the other run may change what the method keeps in its classes and its module.
-            shared = reach.global_variables(run.method).items()
-            run.public[t] |= {name: np.array(value) for name, value in shared}
-        if first.uncovered or not np.isfinite(first.model).all():
-            return
-        yield levels.coupling(first, replay, neighbours.canary)
-        yield levels.compare_shifts(
-            first, replay, neighbours.canary, _understated_costs(spec, first, t)
+    size = _fitting_seeds(spec, neighbours.first.data.info, 1)
+    for start in range(0, count, size):
+        seeds = tuple(range(start, min(start + size, count)))
+        some, noise_factors = spec.model_copy(update={"seeds": seeds}), _NOISE_FACTORS[[*seeds]]
+        first, replay = (
+            Run(some, data, taken, noise_factors) for data in (neighbours.first, second)
         )
+        for t in rounds:
+            for run, replayed in ((first, None), (replay, first)):
+                run.forget()
+                run.round(t, replayed)
+                # Copies, as the other run may change what the method keeps in its classes and its module.
+                shared = reach.global_variables(run.method).items()
+                run.public[t] |= {name: np.array(value) for name, value in shared}
+            if first.uncovered or not np.isfinite(first.model).all():
+                return
+            yield levels.coupling(first, replay, neighbours.canary)
+            yield levels.compare_shifts(
+                first, replay, neighbours.canary, _understated_costs(some, first, t)
+            )
 
 
 def _understated_costs(spec: RunSpec, run: Run, t: int) -> Iterator[str]:
