@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from admmbench.audit.findings import Audit, Finding
 from admmbench.claims.judge import Missing
 from admmbench.claims.requirements import Shortfall
 from admmbench.files.installed import REFERENCE
+from admmbench.report.audited import CLAIMED, LOWER, UPPER, with_audits
 from admmbench.results import reference, statistics
+from admmbench.spec.run import RunSpec
+from admmbench.study.runs import Run
 from tests.claims.statements import judge
 from tests.made import ERRORS, build
 
@@ -90,6 +94,39 @@ def test_one_run_refutes_an_inequality_of_every_run():
     bad = ds.assign(left=left)
     assert judge(bad, **LAW | first).verdict == "contradicted"
     assert judge(bad, **BOUND | first).verdict == "supported"
+
+
+@pytest.mark.parametrize(
+    ("lower", "composed", "proved", "outcome"),
+    [
+        (0.0, 0.04, True, "supported"),
+        (0.0, 0.2, True, "undecided"),
+        (0.0, 0.04, False, "undecided"),
+        (2.7, 0.04, False, "contradicted"),
+        (2.7, 4.0, True, "contradicted"),
+    ],
+)
+def test_a_privacy_loss_lies_between_what_attacks_show_and_what_is_proved(
+    lower, composed, proved, outcome
+):
+    spec = RunSpec(dataset="digits", algorithm="objp", epsilon=0.1)
+    good = Finding(level="coupling", canary="worst", passed=True, value=0, bound=1, sentence="")
+    epsilons = {"epsilon_lower": lower, "epsilon_ledger": composed, "epsilon_claimed": 0.1}
+    results = build(ERRORS)
+    results["guarantee"] = ("algorithm", ["proved" if proved else "none"] * len(ERRORS))
+    attacked = with_audits(
+        results,
+        [
+            (Run("ObjP", spec), Audit(findings=(good,), rounds=1, **epsilons)),
+            (Run("ObjPM", spec), Audit(comment="The run diverges.")),
+        ],
+    )
+    names = {"metric": LOWER, "upper": UPPER, "right": CLAIMED, "algorithms": ["ObjP"]}
+    statement = {"kind": "bound", "unit": "1", "each_run": True, "epsilon": [0.1], **names}
+    verdict = judge(attacked, **statement)
+    assert verdict.verdict == outcome
+    assert verdict.tightest == (pytest.approx(0.1 / composed) if proved else None)
+    assert judge(results, **statement).findings[0].missing == Missing.METRIC
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,8 @@ class Inequality(Grid, Evidence):
     """Inequality of a theorem: the left side, a metric, is at most the right side after every evaluated round.
 
     Right sides have constants that are maxima, which are only enclosed. The theorem holds if the inequality holds with
-    the smallest constants, and is violated if it does not hold with the largest ones.
+    the smallest constants, and is violated if it does not hold with the largest ones. A left side may be
+    enclosed in the same way, such as a privacy loss by the one that an attack shows and the one that is proved.
     """
 
     partial: ClassVar[bool] = True
@@ -317,6 +318,8 @@ class Inequality(Grid, Evidence):
     """Variable with the right side, constants at most."""
     least: str = ""
     """The same with constants at least, if they differ."""
+    upper: str = ""
+    """Variable with an upper bound of the left side, if the metric is a lower one."""
     each_run: bool = False
     """Whether the inequality is of every run as drawn, instead of the mean over runs."""
 
@@ -330,7 +333,10 @@ class Inequality(Grid, Evidence):
             )
             excess = (left - right).transpose("round", "seed")
             # With the smallest constants, the right side is lower by this room.
-            room = (right - least_right).max("seed").values
+            between = right - least_right
+            if self.upper:
+                between = between + runs.curve(self.upper, *run) - left
+            room = between.max("seed").values
             worst = (excess - ROUNDING * np.abs(right)).max("seed").values
             for place, values in enumerate(excess):
                 estimate = runs.estimate(values)
@@ -345,10 +351,11 @@ class Inequality(Grid, Evidence):
         """Return the least and the largest factor by which the bound of each run is loose, over the rounds."""
         rows = []
         for label, epsilon in runs.present:
-            left, right = (runs.curve(name, label, epsilon) for name in (self.metric, self.right))
+            names = (self.upper or self.metric, self.least or self.right)
+            left, right = (runs.curve(name, label, epsilon) for name in names)
             if not self.each_run:
                 left, right = left.mean("seed"), right.mean("seed")
-            loose = right / left.where(left > 0)
+            loose = right / left.where((left > 0) & np.isfinite(left))
             loose = loose.min("seed") if self.each_run else loose
             finite = loose.values[np.isfinite(loose.values)]
             tiers = ((float(finite.min()),), (float(finite.max()),)) if finite.size else ()
@@ -358,7 +365,7 @@ class Inequality(Grid, Evidence):
     @property
     def metrics(self) -> list[str]:
         """See :attr:`Evidence.metrics`."""
-        return [self.metric, self.right, *([self.least] if self.least else [])]
+        return [self.metric, self.right, *filter(None, (self.least, self.upper))]
 
 
 class Rate(Grid, Evidence):

@@ -110,10 +110,10 @@ class Runs:
         return float(self.seed_values(label, epsilon).mean("seed"))
 
     def curve(self, variable: str, label: str, epsilon: float) -> xr.DataArray:
-        """Return a variable after each evaluated round, without the start, over ``round`` and ``seed``."""
+        """Return a variable after each round with a value, without the start, over ``round`` and ``seed``."""
         values = statistics.after_start(self.ds[variable])
         curve: xr.DataArray = values.sel(algorithm=label, epsilon=epsilon, drop=True)
-        return curve
+        return curve.dropna("round", how="all")
 
     def estimate(self, values: xr.DataArray) -> Estimate:
         """Return the estimate of a mean over seeds."""

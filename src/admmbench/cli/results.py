@@ -92,6 +92,7 @@ def _report(options: argparse.Namespace) -> None:
     --output FILE         HTML file to write (required)
     """
     from admmbench.report import rendering
+    from admmbench.report.audited import with_audits
     from admmbench.report.contents import gather, gather_reference, gather_what_exists
     from admmbench.results import reference
 
@@ -113,7 +114,9 @@ def _report(options: argparse.Namespace) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"the experiment {twice[0]} is there twice; name each folder once")
     missing = [row for _, rows in gathered for row in rows]
-    verdicts = _judge({section.name: section.results for section in sections})
+    verdicts = _judge(
+        {section.name: with_audits(section.results, section.audits) for section in sections}
+    )
     references = {} if options.reference else reference.load(names)
     reference_verdicts = _judge(references) if references else []
     sections = [replace(section, reference=references.get(section.name)) for section in sections]
@@ -288,6 +291,8 @@ def _keep(options: argparse.Namespace) -> None:
     --every N        keep one in so many of the evaluated rounds, the first, and the last of each
                      method; files.yaml says so (default: 1)
     """
+    from admmbench.report.audited import with_audits
+    from admmbench.report.contents import read_audits
     from admmbench.results import reference
 
     if options.add and options.replace:
@@ -304,7 +309,7 @@ def _keep(options: argparse.Namespace) -> None:
             )
         else:
             options_of_merge = {"add": options.add, "replace": options.replace, "every": every}
-            results = _require_experiment(_read(path), path)
+            results = with_audits(_require_experiment(_read(path), path), read_audits(path.parent))
             written = reference.keep(results, options.made_by, options.folder, **options_of_merge)
         print(f"{written}: {written.stat().st_size / 1e6:.2f} MB")
 

@@ -56,7 +56,7 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
     _, experiment, looks = read_drawn_experiment(folder)
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
-    audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
+    audits = _audits(folder, experiment)
     results = netcdf.read(folder / "results.nc")
     links = {
         name: {
@@ -165,6 +165,18 @@ def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dat
         for partition in partitions
     ]
     return [*grouped(partitions, lambda partition: partition.attrs["scheme"]).values()]
+
+
+def read_audits(folder: Path) -> list[tuple[Run, Audit]]:
+    """Return the attacked runs of a complete experiment with their audits; none if the folder has no audits."""
+    if not (folder / AUDITS).is_dir():
+        return []
+    _, experiment, _ = read_drawn_experiment(folder)
+    return _audits(folder, experiment)
+
+
+def _audits(folder: Path, experiment: Experiment) -> list[tuple[Run, Audit]]:
+    return [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
 
 
 def _audit(folder: Path, name: str) -> Audit:
