@@ -103,7 +103,7 @@ def test_the_page_says_what_seeds_of_mnist_show():
     shown = [f"{100 * power.difference_shown(cell, n):.1f}" for n in (10, 40)]
     said = (
         f"Ten seeds of MNIST at $\\varepsilon = 8$ show a difference of {shown[0]} points, 40 show {shown[1]}, and "
-        f"some {about(float(cell['seeds']))} seeds would be conclusive."
+        f"about {about(float(cell['seeds']))} seeds would be conclusive."
     )
     assert said in " ".join((ROOT / "docs/sure.md").read_text("utf-8").split())
 
