@@ -78,12 +78,7 @@ def import_file(path: Path, name: str) -> ModuleType:
 def explained(what: str, *passing: type[Exception]) -> Iterator[None]:
     """Turn any exception of a plug-in into a `ValueError`: its ``sys.exit(0)`` must not end a command with status 0.
 
-    Parameters
-    ----------
-    what
-        Beginning of the message.
-    passing
-        Exceptions that a plug-in may raise: their messages are for users.
+    The message begins with ``what``. Exceptions of the types ``passing`` have messages for users, and pass.
     """
     try:
         yield

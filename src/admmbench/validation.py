@@ -68,14 +68,9 @@ Keys = tuple[str | int, ...]
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
 def parameters(cls: type[T]) -> type[T]:
-    """Turn a class into a frozen dataclass whose fields are checked.
+    """Turn a class into a frozen dataclass that refuses unknown names and values out of range when it is made.
 
-    Parameters come from YAML: unknown names and values out of range are refused when the object is made.
-
-    Raises
-    ------
-    TypeError
-        If a value of the class has no annotation, so that it would be no parameter.
+    A value of the class without an annotation, which would be no parameter, is a TypeError.
     """
     _refuse_unannotated(cls)
     return dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)  # type: ignore[return-value]
@@ -342,19 +337,15 @@ def messages(error: ValidationError, values: Any, path: str = "", kind: Any = No
     ----------
     error
         Error of pydantic, whose paths also name the types that it tried.
-    values
-        Values that were checked.
-    path
-        Path of their key.
+    values, path
+        Values that were checked, and the path of their key.
     kind
         Type that checked them, whose models say what their keys are.
     """
     faults: dict[str, list[str]] = {}
     ends: dict[str, str] = {}
     for details in error.errors(include_url=False):
-        if (
-            details["type"] == "default_factory_not_called"
-        ):  # another key, which it needs, is at fault
+        if details["type"] == "default_factory_not_called":  # a key that it needs is at fault
             continue
         keys = _written_keys(details["loc"], values)
         where = ".".join([path] * bool(path) + keys)
@@ -369,7 +360,7 @@ def messages(error: ValidationError, values: Any, path: str = "", kind: Any = No
         if meaning := _meaning(kind, details["loc"]):
             ends[where] = f"; meaning: {meaning}"
     return [
-        (f"{where}: " if where else "") + _join_faults(texts) + ends.get(where, "")
+        f"{where}: " * bool(where) + _join_faults(texts) + ends.get(where, "")
         for where, texts in faults.items()
     ]
 
@@ -442,14 +433,12 @@ def checked(kind: type[T], values: Any, path: str) -> T:
 
 
 def configured(cls: type[T], values: Mapping[str, Any], path: str, owner: str) -> T:
-    """Make an object of a class of `parameters`; ValueError names what is wrong.
+    """Make an object of a class of `parameters`; ValueError names what is wrong, below the key that a user wrote.
 
     Parameters
     ----------
-    cls
-        The class.
-    values
-        Its parameters, by name.
+    cls, values
+        The class, and its parameters by name.
     path
         Key below which a user wrote them.
     owner
@@ -479,13 +468,7 @@ def _infinite(instance: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path in which ``~`` and ``$HOME`` are expanded.
-
-    Raises
-    ------
-    ValueError
-        If there is no such user or variable.
-    """
+    """Return a path in which ``~`` and ``$HOME`` are expanded; ValueError if there is no such user or variable."""
     text = os.fspath(path)
     full = os.path.expandvars(os.path.expanduser(text))
     if full.startswith("~") or "$" in full or "\0" in full:

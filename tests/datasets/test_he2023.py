@@ -1,4 +1,4 @@
-"""The data sets of he2023: parsers on lines made here, and the real files against plain loops."""
+"""The data sets of he2023: the real files against plain loops."""
 
 import csv
 import math
@@ -6,20 +6,9 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from admmbench import partition, simulate
-from admmbench.datasets import (
-    DatasetError,
-    adult,
-    adult_b,
-    breast_cancer_wisconsin,
-    describe,
-    load_dataset,
-    monks1,
-)
-from tests.datasets.census import PERSON, line, records
+from admmbench.datasets import load_dataset
 
 # Class 1, class 0 and the number of features: he2023, table 2.
 PRINTED = {
@@ -43,19 +32,6 @@ def counts(data):
 # MONK's problem 1
 
 
-def test_a_robot_is_one_hot_with_a_column_of_ones(tmp_path):
-    path = tmp_path / "monks"
-    path.write_bytes(b" 1 1 2 1 3 4 2 data_1\n\n 0 3 1 2 1 1 1 data_2\n")
-    arrays = monks1.Monks1().read(
-        describe("monks1"), dict.fromkeys((file.name for file in monks1.FILES), path)
-    )
-    X, y = arrays.X_train, arrays.y_train
-    assert X.dtype == np.float32
-    assert X[0].astype(int).tolist() == [1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1]
-    assert X[1].astype(int).tolist() == [0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1]
-    assert y.tolist() == [1, 0]
-
-
 def test_real_robots_are_labelled_by_the_rule(real):
     data = real("monks1")
     assert (data.n_train, data.n_test, data.n_features) == (124, 432, 18)
@@ -73,63 +49,26 @@ def test_real_robots_are_labelled_by_the_rule(real):
 # Breast Cancer Wisconsin
 
 
-def test_grades_are_numbers_and_bare_nuclei_categories(tmp_path):
-    path = tmp_path / "masses"
-    path.write_text(
-        "1000025,5,1,1,1,2,1,3,1,1,2\n1,10,1,1,1,2,?,3,1,1,4\n2,1,1,1,1,1,10,1,1,10,4\n"
-        "3,5,1,1,1,2,1,3,1,1,2\n4,5,1,1,1,2,1,3,1,1,2\n"
-    )
-    arrays = breast_cancer_wisconsin.BreastCancerWisconsin().read(
-        describe("breast_cancer_wisconsin"), {breast_cancer_wisconsin.FILE.name: path}
-    )
-    X, y = arrays.X_train, arrays.y_train
-    assert y.tolist() == [0, 1, 1, 0]
-    assert len(arrays.y_test) == 1
-    assert X.dtype == np.float32
-    np.testing.assert_allclose(X[:3, 0], [4 / 9, 1, 0], rtol=1e-6)
-    np.testing.assert_allclose(X[0, :8] * 9 + 1, [5, 1, 1, 1, 2, 3, 1, 1], rtol=1e-6)
-    assert X[:3, 8:19].argmax(axis=1).tolist() == [0, 10, 9]
-    assert (X[:, 8:19].sum(axis=1) == 1).all()
-    assert (X[:, 19] == 1).all()
-
-
 def test_real_masses_are_in_file_order_and_every_fifth_tests(real, real_mirror):
     data = real("breast_cancer_wisconsin")
     assert (data.n_train, data.n_test, data.n_features) == (560, 139, 20)
     assert counts(data) == ([365, 195], [93, 46])
     path = real_mirror / "breast-cancer-wisconsin" / "breast-cancer-wisconsin.data"
     rows = [line.split(",") for line in path.read_text("ascii").split()]
-    for k, X, y in (
-        (4, data.X_test, data.y_test),
-        (None, data.X_train, data.y_train),
-    ):
-        own = rows[4::5] if k else [row for i, row in enumerate(rows) if i % 5 != 4]
+    first = [row for k, row in enumerate(rows) if k % 5 != 4]
+    for own, X, y in ((first, data.X_train, data.y_train), (rows[4::5], data.X_test, data.y_test)):
         assert y.tolist() == [int(row[10] == "4") for row in own]
         for j, place in enumerate([1, 2, 3, 4, 5, 7, 8, 9]):
             exact = [(int(row[place]) - 1) / 9 for row in own]
             np.testing.assert_allclose(X[:, j], exact, rtol=1e-6)
-        assert X[:, 18].tolist() == [float(row[6] == "?") for row in own]
+        nuclei = [10 if row[6] == "?" else int(row[6]) - 1 for row in own]
+        assert X[:, 8:19].argmax(axis=1).tolist() == nuclei
+        assert (X[:, 8:].sum(axis=1) == 2).all()
+        assert (X[:, 19] == 1).all()
     assert data.X_train[:, 18].sum() + data.X_test[:, 18].sum() == 16
 
 
 # adult-a and adult-b
-
-KINDS = {
-    0: ["17", "39", "90"],
-    1: ["Private", "State-gov", "Self-emp-inc", "Without-pay", "?"],
-    2: ["100000", "77516"],
-    4: ["1", "13"],
-    5: ["Married-civ-spouse", "Never-married", "Married-AF-spouse", "Widowed"],
-    6: ["Sales", "Tech-support", "?"],
-    7: ["Husband", "Wife", "Unmarried"],
-    8: ["White", "Black"],
-    9: ["Male", "Female"],
-    10: ["0", "99999"],
-    11: ["0", "1902"],
-    12: ["1", "40"],
-    13: ["United-States", "Cuba", "?"],
-}
-people = st.tuples(*(st.sampled_from(KINDS.get(k, [PERSON[k]])) for k in range(14)))
 
 
 def employer(name):
@@ -163,36 +102,6 @@ class Literal:
         for tell, values in self.categories:
             row += [tell(person) == value for value in values]
         return [*map(float, row), 1.0]
-
-
-@given(st.lists(people, min_size=1, max_size=9), st.booleans())
-def test_tables_are_those_of_plain_loops(everyone, work):
-    X = adult_b.table(records(everyone), work=work)
-    literal = Literal(everyone, work)
-    assert X.dtype == np.float32
-    np.testing.assert_allclose(X, [literal.row(i) for i in range(len(everyone))], atol=1e-6)
-
-
-def made(folder, *lines):
-    path = folder / "adult.csv"
-    path.write_bytes(",".join(adult.COLUMNS).encode() + b"\n" + b"".join(lines))
-    return {"adult.csv": path}
-
-
-def test_the_first_records_train_and_the_others_test(tmp_path, monkeypatch):
-    monkeypatch.setattr(adult_b, "N_FIRST", 3)
-    lines = [line(), line(workclass="?"), line(">50K", sex="Female"), line(race="Other")]
-    arrays = adult_b.AdultB().read(describe("adult_b"), made(tmp_path, *lines))
-    assert arrays.y_train.tolist() == [0, 1]
-    assert arrays.y_test.tolist() == [0]
-    sex, race = arrays.attributes["sex"], arrays.attributes["race"]
-    assert [sex.values[code] for code in sex.train] == ["Male", "Female"]
-    assert [race.values[code] for code in race.test] == ["Other"]
-
-
-def test_another_race_is_refused(tmp_path):
-    with pytest.raises(DatasetError, match="'Martian' is none of the 5 values"):
-        adult_b.AdultB().read(describe("adult_b"), made(tmp_path, line(race="Martian")))
 
 
 @pytest.fixture(scope="module")

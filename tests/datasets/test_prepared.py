@@ -240,6 +240,11 @@ def test_wrong_content_is_not_written(tmp_path, changes, message):
     assert not (tmp_path / "toy").exists()
 
 
+def test_a_value_of_an_attribute_without_a_name_is_refused():
+    with pytest.raises(DatasetError, match="'c' is none of the 2 values of an attribute"):
+        Attribute.of("ab", "ba", "ac")
+
+
 def test_a_stated_count_is_checked_and_an_estimate_is_not(tmp_path):
     with pytest.raises(DatasetError, match="training part: 4 rows, expected 5"):
         write_prepared(tmp_path / "toy", replace(INFO, n_train=5), arrays())

@@ -1,17 +1,11 @@
 """The data sets whose features are shared out over parties: a9a, gisette, and the stand-in for it."""
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from admmbench.datasets import (
     DatasetError,
-    a9a,
     describe,
     gisette,
     gisette_like,
@@ -20,30 +14,6 @@ from admmbench.datasets import (
 )
 
 # a9a
-
-
-@given(
-    st.lists(
-        st.tuples(st.booleans(), st.sets(st.integers(1, 123), max_size=14)), min_size=1, max_size=9
-    )
-)
-def test_a_libsvm_file_round_trips(rows):
-    lines = [
-        " ".join([("-1", "+1")[label], *(f"{index}:1" for index in sorted(present)), "\n"])
-        for label, present in rows
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "a9a")
-        path.write_text("".join(lines))
-        paths = dict.fromkeys((file.name for file in a9a.FILES), path)
-        arrays = a9a.A9a().read(describe("a9a"), paths)
-    X, y = arrays.X_train, arrays.y_train
-    assert X.shape == (len(rows), 123)
-    assert X.dtype == np.float32
-    assert y.dtype == np.int64
-    assert y.tolist() == [int(label) for label, _ in rows]
-    assert [set(np.flatnonzero(x) + 1) for x in X] == [present for _, present in rows]
-    assert set(np.unique(X)) <= {0, 1}
 
 
 def test_a9a(real_mirror, tmp_path):
@@ -229,17 +199,6 @@ def test_only_real_features_tell_the_classes_apart(sample):
     assert np.abs(probe).max() < 5
     assert np.median(np.abs(real)) > 5
     assert (np.abs(real) > 5).mean() > 0.5
-
-
-def test_each_probe_is_permuted_on_its_own(sample):
-    common = (sample.features > 0).mean(axis=0) > 0.1
-    mean_squares = []
-    for kind in (sample.is_probe, ~sample.is_probe):
-        X = sample.features[:, kind & common][:, :300]
-        between = np.corrcoef(X.T.astype(float))[np.triu_indices(300, 1)]
-        mean_squares.append(len(X) * np.mean(between**2))
-    assert mean_squares[0] == pytest.approx(1, abs=0.05)
-    assert mean_squares[1] > 10
 
 
 def test_another_draw_is_refused(real_mirror, tmp_path, monkeypatch):

@@ -309,12 +309,7 @@ class DatasetDefinition(ABC):
     facts: ClassVar[Mapping[str, Any]]
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return complete settings in their one canonical form.
-
-        Parameters
-        ----------
-        settings
-            Every name of `defaults`, no other.
+        """Return settings, which have every name of `defaults` and no other, in their one canonical form.
 
         Raises
         ------
@@ -328,20 +323,7 @@ class DatasetDefinition(ABC):
         return settings
 
     def without(self, settings: dict[str, Any], missing: Collection[str]) -> dict[str, Any] | None:
-        """Return settings for the part of the data that needs none of the missing files.
-
-        Parameters
-        ----------
-        settings
-            Canonical settings.
-        missing
-            Names of files that are not available.
-
-        Returns
-        -------
-        dict or None
-            Canonical settings of an ordinary, smaller data set; None (the default) if there is no such part.
-        """
+        """Return settings of the smaller data set that needs none of the files of these names; None without one."""
         return None
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:

@@ -105,24 +105,14 @@ def sources(folder: str) -> tuple[RemoteFile, ...]:
 
 
 def checksum(content: bytes, algorithm: str) -> str:
-    """Hash a content.
+    """Hash a content; return ``"<algorithm>:<hex>"``.
 
     Parameters
     ----------
     content
         Bytes to hash.
     algorithm
-        ``sha256``, or ``git-blob-sha1``, the hash that ``git hash-object`` prints.
-
-    Returns
-    -------
-    str
-        ``"<algorithm>:<hex>"``.
-
-    Raises
-    ------
-    ValueError
-        For another algorithm.
+        ``sha256``, or ``git-blob-sha1``, the hash that ``git hash-object`` prints; ValueError for another one.
     """
     if algorithm == "sha256":
         return f"sha256:{hashlib.sha256(content).hexdigest()}"
@@ -153,25 +143,11 @@ def fetch(
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> dict[str, Path]:
-    """Find verified local copies of files; download those that are neither cached nor mirrored.
+    """Find verified local copies of files, by name; download those that are neither cached nor mirrored.
 
-    A file of the mirror is used where it is; the cache holds downloads only. A wrong copy is
-    reported by a warning and the next place is tried. Nothing enters the cache before its checksum
-    was compared, and it enters by a rename, so processes may fetch the same file at the same time.
-
-    Parameters
-    ----------
-    files
-        Files to find.
-    mirror, cache
-        See `admmbench.datasets.load_dataset`.
-    progress
-        Show downloads on standard error: a bar on a terminal, a line per file elsewhere.
-
-    Returns
-    -------
-    dict of str to Path
-        Path of the verified copy (see `read_bytes`) by file name.
+    A file of the mirror is used where it is; the cache holds downloads only. A wrong copy is reported by a warning and
+    the next place is tried. Nothing enters the cache before its checksum was compared, and it enters by a rename, so
+    processes may fetch the same file at the same time. See `admmbench.datasets.load_dataset` for the parameters.
 
     Raises
     ------
@@ -180,23 +156,15 @@ def fetch(
     """
     folders = _folders(mirror, cache)
     # Everything local first: what is missing is then known before the first (slow) download.
-    paths: dict[str, Path] = {}
-    missing: dict[RemoteFile, list[str]] = {}
-    for file in files:
-        tried: list[str] = []
-        path = _find(file, folders, tried)
-        if path is None:
-            missing[file] = tried
-        else:
-            paths[file.name] = path
-
-    for number, (file, tried) in enumerate(missing.items()):
-        path = _download(file, folders["cache"], progress, tried)
-        if path is None:
-            others = [other.name for other in missing][number + 1 :]
-            raise DatasetError(_explain(file, tried, others, folders.get("mirror")))
-        paths[file.name] = path
-    return paths
+    tried: dict[RemoteFile, list[str]] = {file: [] for file in files}
+    paths = {file.name: _find(file, folders, tried[file]) for file in tried}
+    missing = [file for file in tried if paths[file.name] is None]
+    for number, file in enumerate(missing, 1):
+        paths[file.name] = _download(file, folders["cache"], progress, tried[file])
+        if paths[file.name] is None:
+            others = [other.name for other in missing[number:]]
+            raise DatasetError(_explain(file, tried[file], others, folders.get("mirror")))
+    return {name: path for name, path in paths.items() if path is not None}
 
 
 def find_absent(
@@ -205,15 +173,7 @@ def find_absent(
     mirror: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> list[RemoteFile]:
-    """Return the files that neither the cache nor the mirror has; the content of copies is not verified.
-
-    Parameters
-    ----------
-    files
-        Files to look for.
-    mirror, cache
-        See `admmbench.datasets.load_dataset`.
-    """
+    """Return the files that neither the cache nor the mirror has; the content of copies is not verified."""
     folders = _folders(mirror, cache)
     return [file for file in files if not _copies(file, folders)]
 

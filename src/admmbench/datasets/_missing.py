@@ -21,17 +21,7 @@ class MissingData(Strict):
 
     @classmethod
     def compare(cls, whole: Spec, remainder: Spec, missing: Collection[str]) -> Self:
-        """Compare a data set with the rest of it without some files: by an attribute of records, or by records.
-
-        Parameters
-        ----------
-        whole
-            The whole data set.
-        remainder
-            The part that needs no missing file.
-        missing
-            Names of the missing files.
-        """
+        """Compare a data set with the rest of it without these files: by an attribute of records, or by records."""
         full, part = describe(whole), describe(remainder)
         counts = ((name, part.attributes[name], n) for name, n in full.attributes.items())
         fewer = (counted for counted in counts if counted[1] < counted[2])

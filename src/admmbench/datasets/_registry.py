@@ -108,13 +108,7 @@ def is_built_in(spec: Spec) -> bool:
 
 
 def identity(spec: Spec) -> dict[str, Any]:
-    """Return a specification for comparing: the content of a user's files counts, and not their place.
-
-    Parameters
-    ----------
-    spec
-        See `normalize`, also for the errors.
-    """
+    """Return a specification for comparing: the content of a user's files counts, and not their place."""
     complete = normalize(spec)
     if complete["name"] not in _DATASETS.built_in:
         return complete
@@ -133,17 +127,7 @@ def are_arrays(spec: object) -> bool:
 
 
 def describe(spec: Spec) -> DatasetInfo:
-    """Return the static facts of a data set; reads no data and needs no network.
-
-    Parameters
-    ----------
-    spec
-        See `normalize`, also for the errors.
-
-    Returns
-    -------
-    DatasetInfo
-    """
+    """Return the static facts of a data set, see `normalize` for errors; reads no data and needs no network."""
     if isinstance(spec, Dataset):  # perhaps one that the user made
         return spec.info
     settings = normalize(spec)
@@ -158,18 +142,7 @@ def describe(spec: Spec) -> DatasetInfo:
 
 
 def key(spec: Spec) -> str:
-    """Hash all that determines the arrays of a data set, including its source.
-
-    Parameters
-    ----------
-    spec
-        See `normalize`, also for the errors.
-
-    Raises
-    ------
-    DatasetError
-        If a file beside a plug-in has another checksum than is stated, see `compare_stated`.
-    """
+    """Hash all that determines the arrays of a data set, including its source; see `compare_stated` for errors."""
     if isinstance(spec, Dataset):
         return spec.key
     name, info = normalize(spec)["name"], describe(spec)
@@ -183,20 +156,7 @@ def key(spec: Spec) -> str:
 
 
 def open_as(spec: Spec, directory: str | os.PathLike[str]) -> Dataset:
-    """Open the prepared form of a data set; its content and its identity are verified.
-
-    Parameters
-    ----------
-    spec
-        See `normalize`.
-    directory
-        Folder that `prepare` wrote.
-
-    Raises
-    ------
-    DatasetError
-        If the folder holds another data set, or see `open_prepared`.
-    """
+    """Open the folder that `prepare` wrote of a data set; DatasetError if it holds another one, or is damaged."""
     dataset, info = _prepared.open_prepared(directory), describe(spec)
     if dataset.key == key(spec):
         return dataset
@@ -217,19 +177,7 @@ def prepare(
 ) -> None:
     """Fetch and parse a data set and write its prepared form, complete or not at all.
 
-    Parameters
-    ----------
-    spec
-        See `normalize`.
-    directory
-        Folder to write; replaced if it holds a prepared data set.
-    mirror, cache, progress
-        See `load_dataset`.
-
-    Raises
-    ------
-    DatasetError
-        If a file cannot be had or is wrong, or `directory` cannot be written.
+    The folder is replaced if it holds a prepared data set. See `load_dataset` for the other parameters and errors.
     """
     info, name = describe(spec), normalize(spec)["name"]
     definition = _definition(name)
@@ -252,13 +200,6 @@ def missing_files(
 
     If one download fails, all files count as missing that are neither cached nor mirrored. A data set that is all or
     nothing causes no request to the network.
-
-    Parameters
-    ----------
-    spec
-        See `normalize`, also for the errors.
-    mirror, cache
-        See `load_dataset`.
     """
     absent = find_absent(describe(spec).files, mirror=mirror, cache=cache)
     names = [file.name for file in absent]
@@ -266,15 +207,7 @@ def missing_files(
 
 
 def without(spec: Spec, missing: Collection[str]) -> dict[str, Any] | None:
-    """Return the specification of the part of a data set that needs none of the missing files; None without a part.
-
-    Parameters
-    ----------
-    spec
-        See `normalize`, also for the errors.
-    missing
-        Names of files.
-    """
+    """Return the specification of the part of a data set that needs none of the missing files; None without a part."""
     settings = normalize(spec)
     name = settings.pop("name")
     with plugins.explained(f"data set {name!r}: without() raised"):

@@ -57,20 +57,7 @@ _EMPTY |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
 
 
 def check(frame: pd.DataFrame, settings: Columns) -> None:
-    """Refuse columns and values that no table has.
-
-    Parameters
-    ----------
-    frame
-        The table.
-    settings
-        What the user states about its columns.
-
-    Raises
-    ------
-    ValueError
-        If there are no records, two columns of one name, or values that are neither a number nor text.
-    """
+    """Refuse a table without records, two columns of one name, and values that are neither a number nor text."""
     checked(list[Text], different(map(str, frame.columns)), "columns")
     if not len(frame):
         raise ValueError("there are no records")
@@ -83,12 +70,10 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
     for what, is_compound in _COMPOUND.items():
         columns = [name for name, values in mixed.items() if values.map(is_compound).any()]
         if columns := [name for name in columns if name not in settings.left_out]:
-            instead = (
-                "" if settings.non_features.issuperset(columns) else ", or kinds: {...: leave_out}"
-            )
+            features = not settings.non_features.issuperset(columns)
             raise ValueError(
-                f"{what} in {listed(columns)}: expected a number or text in each row; "
-                f"make a column of each part{instead}"
+                f"{what} in {listed(columns)}: expected a number or text in each row; make a column of each part"
+                + ", or kinds: {...: leave_out}" * features
             )
 
 

@@ -63,14 +63,7 @@ _UNREADABLE = (
 
 
 def sources(path: str, kind: str = "") -> list[Path]:
-    """List the files of a table: the file of this path, or the files of the folder, by their names.
-
-    Parameters
-    ----------
-    path
-        Path of the file or the folder.
-    kind
-        Name of the format, if it is stated; files of other formats in the folder are then left aside.
+    """List the file of a path, or the files of the folder there by their names, of one format if it is stated.
 
     Raises
     ------
@@ -121,27 +114,19 @@ def file_checksums(path: str, kind: str) -> dict[str, str]:
 def find_format(path: str, kind: str, key: str) -> str:
     """Return the format of a table: the stated one, or the one of the suffix.
 
-    Parameters
-    ----------
-    path
-        Path of the table.
-    kind
-        Name of the format, if it is stated.
-    key
-        Key of the path, for messages.
-
     Raises
     ------
     ValueError
-        If no table is there, or the suffix is that of no format.
+        If no table is there, or the suffix is that of no format; the message names the key of the path.
     """
     try:
         file, *_ = sources(path, kind)
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
     suffix = _suffix(file)
-    formats = [kind] * bool(kind) + [name for name in FORMATS if suffix in FORMATS[name]]
-    if formats:
+    if formats := [
+        name for name in FORMATS if name == kind or (not kind and suffix in FORMATS[name])
+    ]:
         return formats[0]
     why = f"the suffix {suffix!r} says no format; state format: {', '.join(FORMATS)}"
     if suffix in (".zip", ".zst", ".7z", ".tar", ".tgz"):
@@ -169,10 +154,8 @@ def read_tables(
 
     Parameters
     ----------
-    paths
-        Paths of the tables.
-    kind
-        Name of the format.
+    paths, kind
+        Paths of the tables, and the name of their format.
     names
         Names of the columns of CSV files whose first line is a record; empty if the line has the names.
     texts

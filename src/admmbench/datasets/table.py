@@ -183,14 +183,7 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
 
 
 def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
-    """Write arrays as a table in CSV, named by its content, for runs in other processes.
-
-    Parameters
-    ----------
-    data, groups
-        See `from_arrays`.
-    folder
-        Folder to write to.
+    """Write arrays, see `from_arrays`, as a table in CSV, named by its content, for runs in other processes.
 
     Returns
     -------

@@ -37,15 +37,7 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
 
 
 def private_folder() -> Path:
-    """Return the folder of files that are trusted as they are: only this user can write to it.
-
-    The folder is the cache folder, or a folder in it if others can write to the cache folder too.
-
-    Raises
-    ------
-    OSError
-        If there is none.
-    """
+    """Return a folder that this user alone can write to: the cache folder, or one in it; OSError if there is none."""
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     if is_own(cache.stat()):
@@ -78,15 +70,7 @@ _LINE = 100
 
 
 def with_checksum(content: bytes, line: str) -> bytes:
-    """Append the checksum of a file to its content.
-
-    Parameters
-    ----------
-    content
-        Content of the file.
-    line
-        Last line to write, such as `MARKUP`.
-    """
+    """Append the checksum of a file to its content, as the last line, such as `MARKUP`."""
     before, after = (part.encode() for part in line.split("{}"))
     return content + before + _sha256(content + before, after) + after
 

@@ -69,13 +69,7 @@ class ReadError(ValueError):
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file.
-
-    Raises
-    ------
-    ReadError
-        If it cannot be read, is no YAML, or is not in UTF-8.
-    """
+    """Read a YAML file; ReadError if it cannot be read, is no YAML, or is not in UTF-8."""
     try:
         content = path.read_bytes()
         text = content.decode("utf-8-sig")
@@ -90,24 +84,12 @@ def read_yaml(path: Path) -> Any:
 
 
 def parse_yaml(text: str, key: str) -> Any:
-    """Read a value in YAML that was given for a key or an option.
-
-    Raises
-    ------
-    ReadError
-        If it is no YAML.
-    """
+    """Read a value in YAML that was given for a key or an option; ReadError if it is no YAML."""
     return _read(text, lambda line: f"{key}: {shortened(text)!r}")
 
 
 def parse_words(words: Iterable[str]) -> dict[str, Any]:
-    """Read values in YAML by key, from words ``KEY=VALUE``.
-
-    Raises
-    ------
-    ReadError
-        If a word is none, a value is no YAML or a key appears twice.
-    """
+    """Read values in YAML by key, from words ``KEY=VALUE``; ReadError if a word is none or a key appears twice."""
     values: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
