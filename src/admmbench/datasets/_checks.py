@@ -178,5 +178,4 @@ def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
 
 def _kind(value: Any) -> str:
     """Return the name of a value's type, with its module if it is not built in."""
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")

@@ -30,7 +30,7 @@ _FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
 class Settings(Columns):
     """Settings of a table: its files, and what the user states about its columns."""
 
-    path: str
+    path: str = ""
     format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""
     names: Annotated[list[Text], AfterValidator(different)] = []
 
@@ -88,11 +88,7 @@ class Table(DatasetDefinition):
     """
 
     name = "table"
-    defaults = {"path": ""} | {
-        name: field.get_default()
-        for name, field in Settings.model_fields.items()
-        if not field.is_required()
-    }
+    defaults = {name: field.get_default() for name, field in Settings.model_fields.items()}
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Complete the settings, and read the table, so that its faults are told before anything runs."""

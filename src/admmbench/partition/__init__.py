@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
@@ -14,6 +15,9 @@ from admmbench.validation import unknown
 
 Partition = IID | Stratified | By | ByWriter | Dirichlet | Labels | Quantity | Columns
 _ADAPTER: TypeAdapter[Partition] = TypeAdapter(Annotated[Partition, Field(discriminator="scheme")])
+_NAMES = [
+    *chain(*(get_args(each.model_fields["scheme"].annotation) for each in get_args(Partition)))
+]
 
 
 def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
@@ -22,20 +26,11 @@ def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
         spec = {"scheme": "iid", "agents": spec}
     if spec == {"scheme": "by", "column": "writer"}:
         spec = {"scheme": "by_writer"}  # one spelling, so that equal runs are one
-    if isinstance(spec, dict) and spec.get("scheme") not in (names := _scheme_names()):
+    if isinstance(spec, dict) and spec.get("scheme") not in _NAMES:
         if "scheme" not in spec:
-            raise ValueError(f"agents: lacks the key scheme: {', '.join(names)}")
-        raise ValueError(f"agents.scheme: {unknown('scheme', spec['scheme'], names)}")
+            raise ValueError(f"agents: lacks the key scheme: {', '.join(_NAMES)}")
+        raise ValueError(f"agents.scheme: {unknown('scheme', spec['scheme'], _NAMES)}")
     return _ADAPTER.validate_python(spec)
-
-
-def _scheme_names() -> list[str]:
-    """Return the names of all schemes."""
-    return [
-        name
-        for scheme in get_args(Partition)
-        for name in get_args(scheme.model_fields["scheme"].annotation)
-    ]
 
 
 def usual(info: DatasetInfo) -> Partition:
