@@ -13,32 +13,16 @@ from admmbench.results import reference
 from admmbench.results.statistics import equally_private
 from tests.made import build
 
-# What neighbouring data sets differ in, as three versions wrote it.
+# What neighbouring data sets differ in, as two versions wrote it, and a plug-in.
+FIRST = "a record of one contributes nothing in the other, and numbers of records are the same"
+SECOND = "they differ in one record, which is blank in one of them"
 SENTENCES = {
-    "first": {
-        (
-            "zero_out",
-            "record",
-        ): "a record of one contributes nothing in the other, and numbers of records are the same",
-        ("replace", "record"): "a record of one is another record in the other",
-    },
-    "second": {
-        ("zero_out", "record"): "they differ in one record, which is blank in one of them",
-        ("replace", "record"): "they differ in one record",
-        (
-            "zero_out",
-            "agent",
-        ): "an agent of one sends noise alone in the other, and numbers of agents are the same",
-        (
-            "replace",
-            "agent",
-        ): "all records of an agent of one are others, as many or not, in the other",
-    },
-    "of methods": {
-        ("replace", "column"): "one feature column of one party is another",
-        ("replace", "pixel"): "one pixel is another",
-        ("none", "none"): "",
-    },
+    FIRST: ("zero_out", "record"),
+    SECOND: ("zero_out", "record"),
+    "a record of one is another record in the other": ("replace", "record"),
+    "one feature column of one party is another": ("replace", "column"),
+    "one pixel is another": ("replace", "pixel"),
+    "": ("none", "none"),
 }
 SEARCH = "With best_trial, budgets cover a search of 30 trials for the settings, and the run, if it is so."
 OF_RUN = {
@@ -66,9 +50,7 @@ def made():
     return build({"ObjP": {1.0: 0.2}, "ObjT": {1.0: 0.3}}, sensitivity="global")
 
 
-@pytest.mark.parametrize(
-    ("keys", "sentence"), [each for known in SENTENCES.values() for each in known.items()]
-)
+@pytest.mark.parametrize(("sentence", "keys"), SENTENCES.items())
 def test_sentences_of_results_are_read_as_keys_with_one_warning(tmp_path, caplog, keys, sentence):
     caveats = ["A round with E local updates spends E budgets: each.", "It is mine.", SEARCH]
     results = former.in_keys(as_before(made(), [sentence], caveats), tmp_path / "results.nc")
@@ -87,18 +69,17 @@ def test_sentences_of_results_are_read_as_keys_with_one_warning(tmp_path, caplog
 
 def test_methods_of_two_versions_are_rivals_and_warned_of(tmp_path):
     """What methods share is compared by keys, whatever sentences said it."""
-    sentences = [SENTENCES[version]["zero_out", "record"] for version in ("first", "second")]
-    results = former.in_keys(as_before(made().assign_attrs(n_train=100), sentences, []), tmp_path)
+    stored = as_before(made().assign_attrs(n_train=100), [FIRST, SECOND], [])
+    results = former.in_keys(stored, tmp_path)
     assert equally_private(results).all()
     results["delta"][:] = 0.5
     assert [each.n for each in protected(results)] == [None, 100]
 
 
 def test_kept_results_of_an_earlier_version_are_read_and_kept_as_keys(tmp_path, caplog):
-    former_sentence = SENTENCES["first"]["replace", "record"]
-    path = reference.keep(as_before(made(), [former_sentence], []), "snakemake", tmp_path)
+    path = reference.keep(as_before(made(), [FIRST], []), "snakemake", tmp_path)
     results = reference.read(path)
-    assert set(results.coords["relation"].values) == {"replace"}
+    assert set(results.coords["relation"].values) == {"zero_out"}
     assert len(caplog.records) == 1
     reference.keep(results, "snakemake", tmp_path)
     caplog.clear()
