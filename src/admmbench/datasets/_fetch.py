@@ -105,14 +105,9 @@ def sources(folder: str) -> tuple[RemoteFile, ...]:
 
 
 def checksum(content: bytes, algorithm: str) -> str:
-    """Hash a content; return ``"<algorithm>:<hex>"``.
+    """Return ``"<algorithm>:<hex>"`` of a content.
 
-    Parameters
-    ----------
-    content
-        Bytes to hash.
-    algorithm
-        ``sha256``, or ``git-blob-sha1``, the hash that ``git hash-object`` prints; ValueError for another one.
+    The algorithm is ``sha256``, or ``git-blob-sha1``, the hash that ``git hash-object`` prints; ValueError for another.
     """
     if algorithm == "sha256":
         return f"sha256:{hashlib.sha256(content).hexdigest()}"

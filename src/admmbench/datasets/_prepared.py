@@ -26,18 +26,7 @@ METADATA = "dataset.json"
 def write_prepared(
     directory: str | os.PathLike[str], info: DatasetInfo, arrays: Arrays, key: str = ""
 ) -> None:
-    """Check the arrays of a data set and write them to a folder in one step.
-
-    Parameters
-    ----------
-    directory
-        Replaced if it is empty or holds a prepared data set.
-    info
-        Facts of the data set.
-    arrays
-        Its arrays.
-    key
-        Digest of all that determines the arrays.
+    """Check the arrays of a data set and write them, in one step, to a folder that is empty or of a prepared data set.
 
     Raises
     ------
@@ -73,15 +62,6 @@ def write_prepared(
 
 def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     """Open a prepared data set whose content is as it was written; its arrays are mapped read-only, not loaded.
-
-    Parameters
-    ----------
-    directory
-        Folder that `write_prepared` wrote.
-
-    Returns
-    -------
-    Dataset
 
     Raises
     ------

@@ -78,14 +78,7 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
 
 
 def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, dict[str, Any]]:
-    """Prepare a table.
-
-    Parameters
-    ----------
-    frames
-        The table, and its test part if that is a table of its own.
-    settings
-        What the user states about its columns.
+    """Prepare a table, and its test part if that is a table of its own.
 
     Returns
     -------

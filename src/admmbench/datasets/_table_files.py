@@ -168,7 +168,11 @@ def read_tables(
     """
     try:
         files = [sources(path, kind) for path in paths]
-        return _read_csv(files, names, texts) if kind == "csv" else _READERS[kind](files)
+        if kind == "csv":
+            return _read_csv(files, names, texts)
+        if kind == "libsvm":
+            return _read_libsvm(files)
+        return [_READERS[kind](parts) for parts in files]
     except ImportError:
         raise ValueError(
             f"{' and '.join(paths)}: Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
@@ -257,18 +261,16 @@ def _stack(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
 
-def _read_parquet(tables: list[list[Path]]) -> list[pd.DataFrame]:
-    """Read Parquet files, whose parts are joined."""
+def _read_parquet(files: list[Path]) -> pd.DataFrame:
+    """Read Parquet files, the parts of a table."""
     import pyarrow.parquet
 
-    def read(content: bytes) -> pd.DataFrame:
-        # Whole numbers beside a gap would become floats, which identifiers of 19 digits do not fit in.
-        table = pyarrow.parquet.read_table(io.BytesIO(content))
-        frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
-        # An index with a name is a column of the file like any other.
-        return frame.reset_index([name for name in frame.index.names if name is not None])
-
-    return [_stack([read(_content(file)) for file in files]) for files in tables]
+    # Whole numbers beside a gap would become floats, which identifiers of 19 digits do not fit in.
+    tables = (pyarrow.parquet.read_table(io.BytesIO(_content(file))) for file in files)
+    frames = [table.to_pandas(integer_object_nulls=True) for table in tables]
+    # An index with a name is a column of the file like any other.
+    named = ([name for name in frame.index.names if name is not None] for frame in frames)
+    return _stack([frame.reset_index(names) for frame, names in zip(frames, named, strict=True)])
 
 
 def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
@@ -300,29 +302,26 @@ def dense(X: Any) -> NDArray[Any]:
     return np.asarray(X.toarray())
 
 
-def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
+def _read_leaf(files: list[Path]) -> pd.DataFrame:
     """Read what LEAF writes: rows ``x`` and targets ``y`` of each user."""
     import pandas as pd  # slow to import
 
-    def read(files: list[Path]) -> pd.DataFrame:
-        X: list[Any] = []
-        y: list[Any] = []
-        users: list[str] = []
-        for file in files:
-            content = json.loads(_content(file), object_pairs_hook=_each_once)
-            different(content["users"], "users")
-            _check_users(content)
-            for user in content["users"]:
-                rows = content["user_data"][user]
-                if rows["y"]:
-                    X.append(np.array(rows["x"], np.float32).reshape(len(rows["y"]), -1))
-                y += rows["y"]
-                users += [user] * len(rows["y"])
-        features = np.concatenate(X or [np.empty((0, 0))])
-        names = [f"x{number}" for number in range(features.shape[1])]
-        return pd.DataFrame(features, columns=names).assign(**{LABELS["leaf"]: y, USER: users})
-
-    return [read(files) for files in tables]
+    X: list[Any] = []
+    y: list[Any] = []
+    users: list[str] = []
+    for file in files:
+        content = json.loads(_content(file), object_pairs_hook=_each_once)
+        different(content["users"], "users")
+        _check_users(content)
+        for user in content["users"]:
+            rows = content["user_data"][user]
+            if rows["y"]:
+                X.append(np.array(rows["x"], np.float32).reshape(len(rows["y"]), -1))
+            y += rows["y"]
+            users += [user] * len(rows["y"])
+    features = np.concatenate(X or [np.empty((0, 0))])
+    names = [f"x{number}" for number in range(features.shape[1])]
+    return pd.DataFrame(features, columns=names).assign(**{LABELS["leaf"]: y, USER: users})
 
 
 def _check_users(content: dict[str, Any]) -> None:
@@ -347,8 +346,4 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-_READERS: dict[str, Callable[[list[list[Path]]], list[pd.DataFrame]]] = {
-    "parquet": _read_parquet,
-    "libsvm": _read_libsvm,
-    "leaf": _read_leaf,
-}
+_READERS = {"parquet": _read_parquet, "leaf": _read_leaf}

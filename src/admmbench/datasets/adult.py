@@ -72,7 +72,7 @@ def read_people(path: Path, *, incomplete: bool = False, header: int | None = No
     path
         Path of the file.
     incomplete
-        Keep records with a missing value, ``?``.
+        Whether to keep records with a missing value, ``?``.
     header
         Number of the line with the names of the columns, if there is one.
     """

@@ -84,19 +84,7 @@ class GisetteLike(gisette.Gisette):
 
 
 def draw(images: NDArray[np.uint8], digits: NDArray[np.int64]) -> Sample:
-    """Draw images and make features of them.
-
-    Parameters
-    ----------
-    images
-        Pixels, shape (n, 784).
-    digits
-        One of `CLASSES` for each image, each often enough, shape (n,).
-
-    Returns
-    -------
-    Sample
-    """
+    """Draw from images, shape (n, 784), each of a digit of `CLASSES`, shape (n,), and make features of them."""
     rng = np.random.Generator(np.random.PCG64(SEED))
     rows, classes = _draw_rows(digits, rng)
     pixels = np.where(images < DARKEST, 0, images)

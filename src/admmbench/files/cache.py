@@ -18,11 +18,6 @@ class Cache(Generic[T]):
 
     A file that cannot be read, or was altered, counts as empty. Nothing is cached where no file can be written. Of
     processes that write at the same time one may lose its additions.
-
-    Parameters
-    ----------
-    name
-        Name of the file, below the folder.
     """
 
     def __init__(self, name: str) -> None:

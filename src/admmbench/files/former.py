@@ -50,14 +50,9 @@ _SEARCH = re.compile(r"With (\w+), budgets cover a search of (\S+) trials ")
 
 
 def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
-    """Return results by today's names, with keys in the place of sentences, and warn if they had sentences.
+    """Return results of a run or an experiment by today's names, with keys in the place of sentences.
 
-    Parameters
-    ----------
-    stored
-        Results of a run or an experiment, as the file holds them.
-    path
-        Path of the file, for the warning.
+    If the file of this path had sentences, a warning says so.
     """
     stored = stored.rename({name: _COORDS[name] for name in _COORDS if name in stored.coords})
     stored.attrs = {_ATTRS.get(name, name): value for name, value in stored.attrs.items()}
