@@ -724,15 +724,6 @@ def test_stated_true_and_false_are_spelled_as_in_the_file(words, folder):
     refused({**spec, "categories": {"y": ["tRuE"]}}, r"categories\.y: .* is none of tRuE")
 
 
-def test_blanks_behind_all_separators_belong_to_these(folder):
-    rows = "".join(f"{n % 20}, {'ab'[n % 2]}, {n % 3}\n" for n in range(60))
-    for name, content in (("a.csv", rows), ("b.csv", rows.replace(" ", ""))):
-        (folder / name).write_text(f"age, label, site\n{content}")
-    one, other = (load_dataset({**BY_SITE, "path": name}) for name in ("a.csv", "b.csv"))
-    assert one.class_names == other.class_names == ("a", "b")
-    np.testing.assert_array_equal(one.X_train, other.X_train)
-
-
 # Text among numbers
 
 
@@ -941,14 +932,31 @@ def test_classes_of_a_bunch_without_a_record_are_left_out():
 
 # Other formats
 
+ROWS = "".join(f"{n % 20},{'ab'[n % 2]},{n % 3}\n" for n in range(60))
+USUAL = f"age,label,dose\n{ROWS}"
+SAME = {
+    **{f"by {sign!r}": USUAL.replace(",", sign) for sign in ";\t| "},
+    "behind an empty line": f"\n{USUAL}",
+    # Blanks behind all separators belong to these.
+    "with blanks": USUAL.replace(",", ", "),
+    # A separator at the end of a record is no field.
+    "with ends": "age,label,dose\n" + ROWS.replace("\n", ",\n"),
+    "with a quoted name": '"age, in years";label;dose\n' + ROWS.replace(",", ";"),
+}
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " "])
-@pytest.mark.parametrize("before", ["", "\n"])
-def test_separators_are_found(separator, before, table, folder):
-    frame = patients().drop(columns="patient id")
-    (folder / "other.csv").write_text(before + frame.to_csv(index=False, sep=separator))
-    data = load_dataset({**table, "path": "other.csv"})
-    assert data.n_features == load_dataset(table).n_features
+
+@pytest.mark.parametrize("spelling", SAME)
+def test_a_table_is_the_same_however_its_fields_are_separated(spelling, folder):
+    usual = load_dataset(written(USUAL))
+    found = load_dataset(written(SAME[spelling], "other.csv"))
+    same(found, usual)
+    assert found.class_names == usual.class_names == ("a", "b")
+
+
+def test_fields_without_a_name_are_refused(folder):
+    """Pandas would take the first column for names of rows, and say nothing."""
+    text = "age,label,dose\n" + ROWS.replace("\n", ",1\n")
+    refused(written(text), r"t\.csv: .*more fields than the first line has names")
 
 
 def test_compressed_tables_are_read_and_archives_are_refused(table, folder):
@@ -960,40 +968,26 @@ def test_compressed_tables_are_read_and_archives_are_refused(table, folder):
     refused({**table, "path": "t.csv.zip"}, r"\.zip files are not unpacked; unpack it, or compress")
 
 
-@pytest.mark.parametrize("end", ["csv", "parquet"])
-def test_a_folder_has_the_parts_of_a_table(end, table, folder):
+def test_a_folder_has_the_parts_of_a_table_and_perhaps_other_files(table, folder):
     (folder / "parts").mkdir()
-    (folder / "parts/_SUCCESS").touch()
-    frame = patients()
-    for number in range(3):
-        part = frame[40 * number : 40 * number + 40]
-        if end == "csv":
-            part.to_csv(f"parts/part-{number}.csv", index=False)
-        else:
-            part.to_parquet(f"parts/part-{number}.parquet", index=False)
-    data = load_dataset({**table, "path": "parts"})
-    np.testing.assert_array_equal(data.X_train, load_dataset(table).X_train)
-    assert len(data.checksums) == 3
-    other = frame.rename(columns={"bmi": "BMI"})
-    getattr(other, f"to_{end}")(f"parts/part-4.{end}", index=False)
-    refused({**table, "path": "parts"}, "not all files of the folder have the column BMI")
-
-
-def test_other_files_of_a_folder_are_no_parts(table, folder):
-    (folder / "parts").mkdir()
-    for name in ("README.txt", "LICENSE.txt", "notes.md", "old.txt.gz"):
+    for name in ("README.txt", "LICENSE.txt", "notes.md", "old.txt.gz", "_SUCCESS"):
         (folder / "parts" / name).write_text("what this is\n")
-    refused({**table, "path": "parts"}, r"^dataset\.path: the folder 'parts' has neither")
-    frame = patients()
+    parts = {**table, "path": "parts"}
+    refused(parts, r"^dataset\.path: the folder 'parts' has neither")
+    frame, wanted = patients(), load_dataset(table)
     frame[:60].to_csv("parts/a.csv", index=False)
     frame[60:].to_csv("parts/b.tsv.gz", index=False, sep="\t")
-    wanted = load_dataset(table).X_train
-    np.testing.assert_array_equal(load_dataset({**table, "path": "parts"}).X_train, wanted)
-    frame.to_parquet("parts/x.parquet", index=False)
-    refused({**table, "path": "parts"}, r"several formats, parquet, csv; .* or state its format")
+    same(load_dataset(parts), wanted)
+    assert [*load_dataset(parts).checksums] == ["table a.csv", "table b.tsv.gz"]
+    for number in range(2):
+        part = frame[60 * number : 60 * number + 60]
+        part.to_parquet(f"parts/x{number}.parquet", index=False)
+    refused(parts, r"several formats, parquet, csv; .* or state its format")
+    other = frame.rename(columns={"bmi": "BMI"})
     for kind in ("csv", "parquet"):
-        stated = load_dataset({**table, "path": "parts", "format": kind})
-        np.testing.assert_array_equal(stated.X_train, wanted)
+        same(load_dataset({**parts, "format": kind}), wanted)
+        getattr(other, f"to_{kind}")(f"parts/y.{kind}", index=False)
+        refused({**parts, "format": kind}, "not all files of the folder have the column BMI")
     for spec in ({"path": "parts", "format": "leaf", "target": ""}, {"test": "parts/../empty"}):
         (folder / "empty").mkdir(exist_ok=True)
         key = "test" if "test" in spec else "path"
@@ -1074,6 +1068,8 @@ def test_libsvm_files_have_features_by_number(folder):
     X, y = rng.integers(0, 2, (60, 5)), rng.choice([-1, 1], 60)
     dump_svmlight_file(X[:40], y[:40], "a.svm", zero_based=False)
     dump_svmlight_file(X[40:, :4], y[40:], "b.svm", zero_based=False)
+    marked = Path("a.svm").read_text()
+    Path("a.svm").write_text(marked, "utf-8-sig")  # the mark belongs to no number
     spec = {"name": "table", "path": "a.svm", "test": "b.svm", "ranges": [0, 1]}
     data = load_dataset(spec)
     np.testing.assert_array_equal(data.X_train[:, :-1], X[:40])
@@ -1082,14 +1078,6 @@ def test_libsvm_files_have_features_by_number(folder):
     np.testing.assert_array_equal(data.y_test, y[40:] > 0)
     assert normalize(normalize(spec)) == normalize(spec)
     refused({**spec, "target": "y"}, "libsvm files have a place for it")
-
-
-def test_a_mark_of_utf_8_belongs_to_no_number(folder):
-    rows = "".join(f"{n % 2} 1:{n}\n" for n in range(20))
-    for name, encoding in (("a.svm", "utf-8"), ("b.svm", "utf-8-sig")):
-        (folder / name).write_text(rows, encoding)
-    one, other = (load_dataset({"name": "table", "path": name}) for name in ("a.svm", "b.svm"))
-    np.testing.assert_array_equal(one.X_train, other.X_train)
 
 
 @pytest.mark.parametrize(
@@ -1173,20 +1161,6 @@ def test_many_users_and_classes_take_no_longer_each(monkeypatch):
     assert _Counted.asked < 40 * n
 
 
-def test_fields_without_a_name_are_refused(folder):
-    """Pandas would take the first column for names of rows, and say nothing."""
-    given = {"name": "table", "path": "ends.csv", "target": "y"}
-    rows = [f"{k % 5},{k % 2},\n" for k in range(40)]  # a separator at the end is no field
-    (folder / "ends.csv").write_text("a,y\n" + "".join(rows))
-    (folder / "usual.csv").write_text("a,y\n" + "".join(rows).replace(",\n", "\n"))
-    usual = load_dataset({**given, "path": "usual.csv"})
-    np.testing.assert_array_equal(load_dataset(given).X_train, usual.X_train)
-    (folder / "more.csv").write_text("a,y\n" + "".join(rows).replace(",\n", ",1\n"))
-    refused(
-        {**given, "path": "more.csv"}, r"more\.csv: .*more fields than the first line has names"
-    )
-
-
 def test_a_named_index_of_parquet_is_a_column(table):
     """As the file has it, whatever pandas makes of it; here the target, and a column of features."""
     frame = pd.read_csv("patients.csv")
@@ -1194,13 +1168,6 @@ def test_a_named_index_of_parquet_is_a_column(table):
     one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))
     assert one.info.class_names == two.info.class_names
     assert one.X_train.shape == two.X_train.shape
-
-
-def test_a_separator_in_a_quoted_name_is_none(folder):
-    rows = "".join(f"{n};{n % 7};{'ab'[n % 2]}\n" for n in range(20))
-    (folder / "x.csv").write_text('"weight, kg";"age, years, at first";label\n' + rows)
-    found = load_dataset({"name": "table", "path": "x.csv", "target": "label"})
-    assert found.info.class_names == ("a", "b")
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
@@ -1244,18 +1211,6 @@ def test_series_are_matched_by_their_labels():
             np.testing.assert_array_equal(found.test, own.test)
 
 
-def test_groups_are_matched_with_the_targets_of_an_array():
-    X, codes, order = (
-        MASKED["numbers"],
-        pd.Series(CLASSES),
-        np.random.default_rng(1).permutation(60),
-    )
-    groups = pd.Series(np.arange(60) % 3)
-    made = from_arrays((X[order], codes.iloc[order]), groups)
-    wanted = from_arrays((X[order], CLASSES[order]), (np.arange(60) % 3)[order])
-    np.testing.assert_array_equal(made.attributes["group"].train, wanted.attributes["group"].train)
-
-
 def test_what_has_no_labels_is_matched_by_place():
     frame, labels = patients(), np.arange(120)[::-1]
     X, y = frame.drop(columns="label"), frame.label
@@ -1268,6 +1223,11 @@ def test_what_has_no_labels_is_matched_by_place():
     array = X[["age", "bmi"]].to_numpy()
     made, wanted = (from_arrays((array, each)) for each in (y.set_axis(labels), y.to_numpy()))
     np.testing.assert_array_equal(made.y_train, wanted.y_train)
+    # Beside an array, groups are matched with the targets.
+    made = from_arrays((array[::-1], y[::-1]), X.hospital)
+    wanted = from_arrays((array[::-1], y[::-1]), X.hospital[::-1])
+    own, found = (each.attributes["hospital"].train for each in (wanted, made))
+    np.testing.assert_array_equal(found, own)
 
 
 LABELS = np.arange(60)
