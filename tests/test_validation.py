@@ -45,16 +45,13 @@ def test_constants_of_a_base_need_no_annotation():
     assert (Own.one_shot, Own().gamma) == (True, 0.5)
 
 
-def test_without_names_none_is_suggested():
-    assert unknown("key", "x", []) == "unknown key 'x'"
-
-
-def test_where_no_name_is_alike_all_are_listed():
-    assert (
-        unknown("key", "foo", ["rounds", "agents"])
-        == "unknown key 'foo' (there are agents, rounds)"
-    )
-
-
-def test_what_is_no_text_gets_a_name_too():
-    assert unknown("key", 1, ["a1", "b"]) == "unknown key 1; did you mean 'a1'?"
+@pytest.mark.parametrize(
+    ("name", "names", "end"),
+    [
+        ("x", [], ""),
+        ("foo", ["rounds", "agents"], " (there are agents, rounds)"),
+        (1, ["a1", "b"], "; did you mean 'a1'?"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_or_all_names(name, names, end):
+    assert unknown("key", name, names) == f"unknown key {name!r}{end}"

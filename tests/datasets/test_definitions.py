@@ -23,11 +23,6 @@ from admmbench.datasets import (
 from admmbench.datasets._fetch import checksum
 
 
-def test_names_are_sorted():
-    assert list_datasets() == sorted(list_datasets())
-    assert {"adult", "digits", "femnist", "mnist"} <= set(list_datasets())
-
-
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -73,7 +68,7 @@ def test_wrong_specifications_are_explained(spec, message):
 
 
 def test_something_else_is_no_specification():
-    with pytest.raises(TypeError, match="42"):
+    with pytest.raises(TypeError, match="a data set is a name, a mapping or a Dataset, not 42"):
         normalize(42)
 
 
