@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-from admmbench.datasets._base import TARGET_END, Arrays, Attribute, untested
+from admmbench.datasets._base import TARGET_END, Arrays, Attribute, DatasetInfo, untested
 from admmbench.datasets._table_settings import (
     RECORD,
     Columns,
@@ -77,14 +78,8 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
             )
 
 
-def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, dict[str, Any]]:
-    """Prepare a table, and its test part if that is a table of its own.
-
-    Returns
-    -------
-    arrays : Arrays
-    facts : dict
-        Facts of the data set that follow from the table, by the names that `DatasetInfo` has for them.
+def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, DatasetInfo]:
+    """Make arrays of a table, and of its test part if that is a table of its own, and find their facts.
 
     Raises
     ------
@@ -125,11 +120,11 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
         if not rows.any():
             raise ValueError(f"test: no record is in the {part} part")
     leave_empty_out(frame[~tests], kinds, settings)
-    arrays, facts = _arrays_and_facts(frame, tests, y, class_names, kinds, settings)
+    arrays, info = _arrays_and_facts(frame, tests, y, class_names, kinds, settings)
     if not keep.all():
         dropped = f"records dropped, as values are missing: {(~keep).sum():,}"
-        facts["summary"] = (dropped, *facts["summary"])
-    return arrays, facts
+        info = replace(info, summary=(dropped, *info.summary))
+    return arrays, info
 
 
 def _arrays_and_facts(
@@ -139,7 +134,7 @@ def _arrays_and_facts(
     class_names: tuple[str, ...],
     kinds: Kinds,
     settings: Columns,
-) -> tuple[Arrays, dict[str, Any]]:
+) -> tuple[Arrays, DatasetInfo]:
     """Return arrays of records, whose gaps are imputed, and their facts."""
     target_line, target_range = _describe_target(settings.target, y, class_names, tests), None
     if not class_names:
@@ -172,19 +167,24 @@ def _arrays_and_facts(
         _describe_groups(settings.group, attributes[group], arrays) if group else "",
         f"columns that can share records out too: {_list_counts(others)}" * bool(others),
     ]
-    return arrays, {
-        "n_train": len(arrays.y_train),
-        "n_test": len(arrays.y_test),
-        "n_features": X.shape[1],
-        "class_names": class_names,
-        "target_range": target_range,
-        "default_problem": {0: "huber", 2: "logistic"}.get(len(class_names), "softmax"),
-        "attributes": n_values,
-        "note": note,
-        "presumed": presumptions(kinds, bool(class_names), settings),
-        "group": group,
-        "summary": tuple(filter(None, lines)),
-    }
+    return arrays, DatasetInfo(
+        name="table",
+        title="A table",
+        settings={},
+        licence="that of the table",
+        citation="A table of a user",
+        n_train=len(arrays.y_train),
+        n_test=len(arrays.y_test),
+        n_features=X.shape[1],
+        class_names=class_names,
+        target_range=target_range,
+        default_problem={0: "huber", 2: "logistic"}.get(len(class_names), "softmax"),
+        attributes=n_values,
+        note=note,
+        presumed=presumptions(kinds, bool(class_names), settings),
+        group=group,
+        summary=tuple(filter(None, lines)),
+    )
 
 
 def slug(name: str) -> str:

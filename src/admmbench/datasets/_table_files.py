@@ -123,11 +123,12 @@ def find_format(path: str, kind: str, key: str) -> str:
         file, *_ = sources(path, kind)
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
+    if kind:
+        return kind
     suffix = _suffix(file)
-    if formats := [
-        name for name in FORMATS if name == kind or (not kind and suffix in FORMATS[name])
-    ]:
-        return formats[0]
+    for name, suffixes in FORMATS.items():
+        if suffix in suffixes:
+            return name
     why = f"the suffix {suffix!r} says no format; state format: {', '.join(FORMATS)}"
     if suffix in (".zip", ".zst", ".7z", ".tar", ".tgz"):
         ways = ", ".join(_COMPRESSED)

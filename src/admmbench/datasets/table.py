@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 
 from admmbench.datasets import _table_files
-from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetFacts, DatasetInfo
+from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError
 from admmbench.datasets._table_settings import Columns, different
 from admmbench.files import digest, write
@@ -169,13 +169,13 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     from admmbench.datasets import _table_arrays, _table_columns  # slow to import
 
     frame, settings = _table_arrays.make_table(data, groups, columns)
-    arrays, facts = _table_columns.prepare([frame], settings)
+    arrays, info = _table_columns.prepare([frame], settings)
     content = hashlib.sha256()
     for array in (arrays.X_train, arrays.y_train, arrays.X_test, arrays.y_test):
         content.update(array.tobytes())
-    known = {field.name: facts[field.name] for field in fields(DatasetFacts) if field.name in facts}
     checksums = {"arrays": f"sha256:{content.hexdigest()}"}
-    return Dataset(name="arrays", settings={}, checksums=checksums, **vars(arrays), **known)
+    info = replace(info, name="arrays", checksums=checksums, licence="", citation="")
+    return Dataset(**vars(arrays), **info.facts)
 
 
 def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
@@ -237,16 +237,8 @@ def _read_and_prepare(
         with _naming_file(path):
             _table_columns.check(frame, table)
     with _naming_file(table.path):
-        arrays, facts = _table_columns.prepare(frames, table)
-    return arrays, DatasetInfo(
-        name=Table.name,
-        title="A table",
-        settings={},
-        checksums=dict(checksums),
-        licence="that of the table",
-        citation="A table of a user",
-        **facts,
-    )
+        arrays, info = _table_columns.prepare(frames, table)
+    return arrays, replace(info, checksums=dict(checksums))
 
 
 @contextmanager
