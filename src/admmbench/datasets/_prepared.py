@@ -17,6 +17,7 @@ from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetFacts, D
 from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
 from admmbench.files import DAMAGED, MADE_AGAIN, checksummed_json, hash_file, read_checksummed, sync
+from admmbench.validation import checked
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 7
@@ -81,11 +82,9 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
         }
     except ValueError as error:
         raise DatasetError(f"no usable prepared data set: {error}") from error
-    facts = {field.name: metadata[field.name] for field in fields(DatasetFacts)}
     # JSON has no tuples.
-    facts |= {name: tuple(facts[name]) for name in ("class_names", "domain")}
-    if facts["target_range"] is not None:
-        facts["target_range"] = tuple(facts["target_range"])
+    stated = {field.name: metadata[field.name] for field in fields(DatasetFacts)}
+    facts = checked(DatasetFacts, stated, "").facts
     attributes = {
         name: Attribute(tuple(values), *(arrays[file] for file in _attribute_files(name)))
         for name, values in metadata["attributes"].items()
