@@ -381,7 +381,8 @@ def test_each_theorem_has_one_verdict_and_what_is_ours_is_in_no_count(kept):
     theorems = {
         name: verdict.verdict
         for name, verdict in verdicts.items()
-        if isinstance(verdict.claim.evidence[0], kinds.Inequality) and not verdict.claim.ours
+        if isinstance(verdict.claim.evidence[0], kinds.Inequality | kinds.PrivacyLoss)
+        and not verdict.claim.ours
     }
     assert theorems == {
         "he2023-lemma-3.2": "supported",
@@ -389,15 +390,15 @@ def test_each_theorem_has_one_verdict_and_what_is_ours_is_in_no_count(kept):
         "he2023-lemma-4.1": "not falsified",
         "he2023-theorem-4.2": "not falsified",
         "hu2019-lemma-4": "contradicted",
-        "hu2019-theorem-3": "not run",
-        "huang2019-theorem-1": "not run",
+        "hu2019-theorem-3": "contradicted",
+        "huang2019-theorem-1": "supported",
         "huang2019-theorem-3": "supported",
         "huang2019-theorem-4": "supported",
-        "ryu2021-theorem-1": "not run",
+        "ryu2021-theorem-1": "contradicted",
         "ryu2021-theorem-2": "contradicted",
-        "ryu2021-theorem-3": "not run",
+        "ryu2021-theorem-3": "contradicted",
         "ryu2021-proposition-3": "supported",
-        "ryu2022-theorem-1": "not run",
+        "ryu2022-theorem-1": "contradicted",
         "ryu2022-theorem-2": "contradicted",
         "ryu2022-theorem-3": "contradicted",
         "ryu2022-theorem-4": "not falsified",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,8 +11,9 @@ import xarray as xr
 from admmbench.audit.findings import Audit, Finding
 from admmbench.claims.judge import Missing
 from admmbench.claims.requirements import Shortfall
+from admmbench.claims.runs import Row
 from admmbench.files.installed import REFERENCE
-from admmbench.report.audited import CLAIMED, LOWER, UPPER, with_audits
+from admmbench.report.audited import with_audits
 from admmbench.results import reference, statistics
 from admmbench.spec.run import RunSpec
 from admmbench.study.runs import Run
@@ -121,11 +124,11 @@ def test_a_privacy_loss_lies_between_what_attacks_show_and_what_is_proved(
             (Run("ObjPM", spec), Audit(comment="The run diverges.")),
         ],
     )
-    names = {"metric": LOWER, "upper": UPPER, "right": CLAIMED, "algorithms": ["ObjP"]}
-    statement = {"kind": "bound", "unit": "1", "each_run": True, "epsilon": [0.1], **names}
+    statement = {"kind": "privacy", "algorithms": ["ObjP"], "epsilon": [0.1]}
     verdict = judge(attacked, **statement)
     assert verdict.verdict == outcome
-    assert verdict.tightest == (pytest.approx(0.1 / composed) if proved else None)
+    shown = (lower,), (composed if proved else math.inf,), (0.1,)
+    assert verdict.findings[0].rows == [Row(shown, "ObjP", 0.1)]
     assert judge(results, **statement).findings[0].missing == Missing.METRIC
 
 

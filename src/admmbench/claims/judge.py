@@ -275,11 +275,9 @@ class _Case:
         self.shortfalls = requirements.shortfalls(evidence, ds, self.present)
         if evidence.at_round is not None:
             ds = statistics.after_round(ds, evidence.at_round, evidence.metrics)
-        # Privacy losses are the same for all seeds, and those of audits are about the attacked rounds alone.
+        # Privacy losses are the same for all seeds.
         same = [name for name in evidence.metrics if "seed" not in ds[name].dims]
         ds = ds.assign({name: ds[name].broadcast_like(ds["status"]) for name in same})
-        whole = [name for name in same if "round" not in ds[name].dims]
-        ds = ds.assign({name: ds[name].expand_dims(round=ds["round"][-1:]) for name in whole})
         self.ds = ds
         self.status = {
             (label, epsilon): ds["status"].sel(algorithm=label, epsilon=epsilon).values

@@ -25,6 +25,9 @@ from admmbench.inference.intervals import (
 from admmbench.results import statistics
 from admmbench.validation import Strict
 
+AUDITED = "audit_lower", "audit_upper", "audit_claimed"
+"""Variables with the privacy losses of attacked rounds: the shown one, the composed one and the claimed one."""
+
 
 class Value(Evidence):
     """Printed number, of one method, or of one minus or over another; ours should lie within a tolerance."""
@@ -308,8 +311,7 @@ class Inequality(Grid, Evidence):
     """Inequality of a theorem: the left side, a metric, is at most the right side after every evaluated round.
 
     Right sides have constants that are maxima, which are only enclosed. The theorem holds if the inequality holds with
-    the smallest constants, and is violated if it does not hold with the largest ones. A left side may be
-    enclosed in the same way, such as a privacy loss by the one that an attack shows and the one that is proved.
+    the smallest constants, and is violated if it does not hold with the largest ones.
     """
 
     partial: ClassVar[bool] = True
@@ -318,8 +320,6 @@ class Inequality(Grid, Evidence):
     """Variable with the right side, constants at most."""
     least: str = ""
     """The same with constants at least, if they differ."""
-    upper: str = ""
-    """Variable with an upper bound of the left side, if the metric is a lower one."""
     each_run: bool = False
     """Whether the inequality is of every run as drawn, instead of the mean over runs."""
 
@@ -333,10 +333,7 @@ class Inequality(Grid, Evidence):
             )
             excess = (left - right).transpose("round", "seed")
             # With the smallest constants, the right side is lower by this room.
-            between = right - least_right
-            if self.upper:
-                between = between + runs.curve(self.upper, *run) - left
-            room = between.max("seed").values
+            room = (right - least_right).max("seed").values
             worst = (excess - ROUNDING * np.abs(right)).max("seed").values
             for place, values in enumerate(excess):
                 estimate = runs.estimate(values)
@@ -351,11 +348,11 @@ class Inequality(Grid, Evidence):
         """Return the least and the largest factor by which the bound of each run is loose, over the rounds."""
         rows = []
         for label, epsilon in runs.present:
-            names = (self.upper or self.metric, self.least or self.right)
+            names = (self.metric, self.least or self.right)
             left, right = (runs.curve(name, label, epsilon) for name in names)
             if not self.each_run:
                 left, right = left.mean("seed"), right.mean("seed")
-            loose = right / left.where((left > 0) & np.isfinite(left))
+            loose = right / left.where(left > 0)
             loose = loose.min("seed") if self.each_run else loose
             finite = loose.values[np.isfinite(loose.values)]
             tiers = ((float(finite.min()),), (float(finite.max()),)) if finite.size else ()
@@ -365,7 +362,40 @@ class Inequality(Grid, Evidence):
     @property
     def metrics(self) -> list[str]:
         """See :attr:`Evidence.metrics`."""
-        return [self.metric, self.right, *filter(None, (self.least, self.upper))]
+        return [self.metric, self.right, *([self.least] if self.least else [])]
+
+
+class PrivacyLoss(Grid, Evidence):
+    """Privacy theorem about the rounds that an audit attacks: their privacy loss is at most the claimed one.
+
+    An attack shows a lower bound, which may refute the theorem; the composed loss, if it is proved, may show it.
+    """
+
+    partial: ClassVar[bool] = True
+    kind: Literal["privacy"]
+    unit: Literal["%", "1"] = "1"
+
+    def contrasts(self, runs: Runs) -> Iterator[Contrast]:
+        """Yield the shown less the claimed loss; with the composed loss in its place, it should be at most 0."""
+        for run in runs.present:
+            lower, upper, claimed = (runs.of_seeds(name, *run) for name in self.metrics)
+            excess = lower - claimed
+            estimate = Estimate(float(excess.max()), 0.0, int(excess.notnull().sum()))
+            region = at_most(-float((upper - lower).max()), refuted_above=0.0)
+            yield Contrast(Quantity.LOSS, (run,), region, 0.0, excess, estimate)
+
+    def rows(self, runs: Runs) -> list[Row]:
+        """Return the shown, the composed and the claimed loss of each run."""
+        losses = {
+            run: [float(runs.of_seeds(name, *run).max()) for name in self.metrics]
+            for run in runs.present
+        }
+        return [Row(tuple((loss,) for loss in losses[run]), *run) for run in runs.present]
+
+    @property
+    def metrics(self) -> list[str]:
+        """See :attr:`Evidence.metrics`."""
+        return [*AUDITED]
 
 
 class Rate(Grid, Evidence):
@@ -406,7 +436,8 @@ class Rate(Grid, Evidence):
 
 
 Piece = Annotated[
-    Value | Order | Close | Trend | Spread | Inequality | Rate, Field(discriminator="kind")
+    Value | Order | Close | Trend | Spread | Inequality | PrivacyLoss | Rate,
+    Field(discriminator="kind"),
 ]
 KINDS: dict[str, type[Evidence]] = {
     get_args(kind.model_fields["kind"].annotation)[0]: kind for kind in get_args(get_args(Piece)[0])

@@ -37,6 +37,8 @@ class Quantity(StrEnum):
     """Wide less narrow range."""
     SIDES = "sides"
     """Left less right side of an inequality."""
+    LOSS = "loss"
+    """Privacy loss that an attack shows less the claimed one."""
     SLOPE = "slope"
     GROWTH = "growth"
     """Slope along epsilon."""
@@ -110,10 +112,13 @@ class Runs:
         return float(self.seed_values(label, epsilon).mean("seed"))
 
     def curve(self, variable: str, label: str, epsilon: float) -> xr.DataArray:
-        """Return a variable after each round with a value, without the start, over ``round`` and ``seed``."""
-        values = statistics.after_start(self.ds[variable])
-        curve: xr.DataArray = values.sel(algorithm=label, epsilon=epsilon, drop=True)
-        return curve.dropna("round", how="all")
+        """Return a variable after each evaluated round, without the start, over ``round`` and ``seed``."""
+        return statistics.after_start(self.of_seeds(variable, label, epsilon))
+
+    def of_seeds(self, variable: str, label: str, epsilon: float) -> xr.DataArray:
+        """Return all values of a variable."""
+        values: xr.DataArray = self.ds[variable].sel(algorithm=label, epsilon=epsilon, drop=True)
+        return values
 
     def estimate(self, values: xr.DataArray) -> Estimate:
         """Return the estimate of a mean over seeds."""

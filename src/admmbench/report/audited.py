@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from admmbench.claims.kinds import AUDITED
+
 if TYPE_CHECKING:
     import xarray as xr
 
     from admmbench.audit.findings import Audit
     from admmbench.study.runs import Run
 
-LOWER, UPPER, CLAIMED = "audit_lower", "audit_upper", "audit_claimed"
-_NAMES = {
-    LOWER: "largest ε of the attacked rounds that an attack shows",
-    UPPER: "total ε of the attacked rounds, composed; infinite without a proof",
-    CLAIMED: "per-iteration budget times attacked rounds",
-}
+_MEANINGS = (
+    "largest ε of the attacked rounds that an attack shows",
+    "total ε of the attacked rounds, composed; infinite without a proof",
+    "per-iteration budget times attacked rounds",
+)
 
 
 def with_audits(results: xr.Dataset, audits: Iterable[tuple[Run, Audit]]) -> xr.Dataset:
@@ -47,13 +48,14 @@ def with_audits(results: xr.Dataset, audits: Iterable[tuple[Run, Audit]]) -> xr.
     joined = results.assign(
         {
             name: (dims, np.full(shape, math.nan), {"long_name": meaning, "units": "1"})
-            for name, meaning in _NAMES.items()
+            for name, meaning in zip(AUDITED, _MEANINGS, strict=True)
         }
     )
     for run, audit in attacked:
         place = {"algorithm": run.label, "epsilon": run.spec.stated_budget}
         proved = joined["guarantee"].sel(algorithm=run.label).item() == "proved" and audit.passed
-        joined[LOWER].loc[place] = audit.epsilon_lower
-        joined[UPPER].loc[place] = audit.epsilon_ledger if proved else math.inf
-        joined[CLAIMED].loc[place] = audit.epsilon_claimed
+        composed = audit.epsilon_ledger if proved else math.inf
+        losses = audit.epsilon_lower, composed, audit.epsilon_claimed
+        for name, loss in zip(AUDITED, losses, strict=True):
+            joined[name].loc[place] = loss
     return joined
