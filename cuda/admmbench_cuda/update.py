@@ -154,7 +154,7 @@ class OnDevice(Strategy):
         z = sub.z
         (P, S), size = z.shape[:2], math.prod(z.shape[2:])
         tiles, groups = -(-size // TILE), min(P, _GROUPS)
-        noise = update.draw or Drawn.nothing((P, S))
+        noise = update.draw.drawn if update.draw else Drawn.nothing((P, S))
         t, number = noise.place.tolist()
         numbers = [np.broadcast_to(argument, (P, S)) for argument in step_numbers(update)]
         inputs = xp.asarray(np.stack([noise.scale, noise.grid, *numbers]))

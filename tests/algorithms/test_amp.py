@@ -15,7 +15,7 @@ from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.streams import noise_key
-from admmbench.privacy import Noise, Privacy
+from admmbench.privacy import Entered, Privacy
 from tests.algorithms.literal_huang2019 import (
     DELTA,
     EPS,
@@ -128,10 +128,10 @@ def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype
     X = np.where(rng.uniform(size=(m, J)) < 0.1, rng.uniform(size=(m, J)), 0).astype(np.float32) / 4
     y = rng.integers(0, K, m)
     data = replace(in_unit_ball(K), X_train=X, y_train=y, X_test=X[:9], y_test=y[:9], domain=(0, 1))
-    asked, sent, unentered, perturbed = [], [], Noise.unentered, AMP.perturbed
+    asked, sent, drawn, perturbed = [], [], Entered.draw, AMP.perturbed
 
-    def noted(noise, std, grid, counted=True):
-        draw = unentered(noise, std, grid, counted)
+    def noted(release, std, grid, counted=True):
+        draw = drawn(release, std, grid, counted)
         asked.append((std, grid, draw + np.zeros(draw.shape)))
         return draw
 
@@ -139,7 +139,7 @@ def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype
         sent.append(perturbed(*of))
         return sent[0]
 
-    monkeypatch.setattr(Noise, "unentered", noted)
+    monkeypatch.setattr(Entered, "draw", noted)
     monkeypatch.setattr(AMP, "perturbed", released_by)
     given = {"agents": 1, "epsilon": EPS, "dtype": dtype}
     released(data, SOFTMAX, {"tolerance": gamma}, **given)

@@ -8,7 +8,7 @@ from dp_accounting import get_epsilon_gaussian
 
 from admmbench.contracts.runs import run_without_engine
 from admmbench.engine import rounds as engine
-from admmbench.privacy.noise import Noise
+from admmbench.privacy.noise import Shared
 from admmbench.spec.run import RunSpec
 from tests.algorithms.literal_hu2019 import (
     BLOCKS,
@@ -63,7 +63,7 @@ def released(monkeypatch, dataset, relation, second=None):
 
     With the released values of another run in their place, see `second`.
     """
-    values, drawn = [], Noise.gaussian
+    values, drawn = [], Shared.share
 
     class Recorded:
         def __init__(self, noise, place):
@@ -73,12 +73,12 @@ def released(monkeypatch, dataset, relation, second=None):
 
         def __radd__(self, value):
             noisy = value + self.noise if second is None else second[self.place][2]
-            values.append((np.array(value), float(self.noise.scale[0, 0]), noisy))
+            values.append((np.array(value), float(self.noise.drawn.scale[0, 0]), noisy))
             return noisy
 
-    def gaussian(self, *args, **kwargs):
-        noise = drawn(self, *args, **kwargs)
-        if self.keys is not first.keys:
+    def share(self, *args):
+        noise = drawn(self, *args)
+        if self._noise.keys is not first.keys:
             return noise
         return Recorded(noise, len(values))
 
@@ -97,7 +97,7 @@ def released(monkeypatch, dataset, relation, second=None):
     )
     federation = run_without_engine(spec, dataset, 0).federation
     first = federation.blocks[0].noise
-    monkeypatch.setattr(Noise, "gaussian", gaussian)
+    monkeypatch.setattr(Shared, "share", share)
     method, state = spec.method, engine.start(spec.method, federation)
     for t in (1, 2, 3):
         for block in federation.blocks:

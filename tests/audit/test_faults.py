@@ -80,14 +80,14 @@ def half_spherical(spherical, self, scale):
     return spherical(self, scale / 2)
 
 
-def half_a_scale_more(perturb, values, *rest):
-    perturb(values, *rest)
-    values += 0.5 * rest[3][..., None]
+def half_a_scale_more(perturb, values, drawn):
+    perturb(values, drawn)
+    values += 0.5 * drawn.scale[..., None]
 
 
-def with_a_part_of_all_rounds(perturb, values, law, keys, place, scale, *rest):
-    for where in (place, np.zeros(2, int)):
-        perturb(values, law, keys, where, scale / np.sqrt(2), *rest)
+def with_a_part_of_all_rounds(perturb, values, drawn):
+    for where in (drawn.place, np.zeros(2, int)):
+        perturb(values, drawn._replace(place=where, scale=drawn.scale / np.sqrt(2)))
 
 
 def doubled(add, self, cost, count=1):
@@ -99,7 +99,7 @@ def of_the_first_update_alone(enter, self, *rest, **named):
         enter(self, *rest, **named)
 
 
-DRAW, PERTURB, ADD = (Noise, "next_draw"), (samplers, "perturb_all"), (Ledger, "add")
+DRAW, PERTURB, ADD = (Noise, "_draw"), (samplers, "perturb_all"), (Ledger, "add")
 UPDATES = {"params": {"local_updates": 3}}
 # Agents of unlike sizes have their noise on other grids.
 WRITERS = {"data": make_dataset(60, writers=3), "agents": {"scheme": "by_writer"}}
@@ -246,7 +246,7 @@ def test_a_law_that_the_ledger_is_not_told_of(monkeypatch):
     def laplace(self, sensitivity):
         self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
         scale = sensitivity.l1 / self.privacy.epsilon
-        return self.next_draw(samplers.GAUSSIAN, scale, np.full_like(scale, 2.0**-20))
+        return self._draw(samplers.GAUSSIAN, scale, np.full_like(scale, 2.0**-20))
 
     monkeypatch.setattr(Noise, "laplace", laplace)
     assert "1 laplace of a gaussian release" in failed(short_audit("objp"))["likelihood"]
@@ -418,9 +418,9 @@ SECURE = {
 
 def test_parts_of_the_noise_that_agents_without_records_do_not_add(monkeypatch):
     data = written_by(TWO, np.arange(60) % 2, [str(k) for k in range(20)])
-    part = Noise._gaussian
+    part = Noise._classical
     monkeypatch.setattr(
-        Noise, "_gaussian", lambda self, s, q, _, *rest: part(self, s, q, 20, *rest)
+        Noise, "_classical", lambda self, b, shape, _, *rest: part(self, b, shape, 20, *rest)
     )
     for average in ("records", "agents"):
         given = {**SECURE, "problem": {"loss": "logistic", "average": average}}
@@ -709,9 +709,8 @@ def test_a_scale_that_depends_on_records_in_coarse_steps(broken, part):
 
 def test_a_grid_that_depends_on_records(broken):
     body = f"""
-noise.enter(Approximate(4.0, 1e-3))
 grid = np.full_like(bound, 2.0**-20) * (1 + {large("block")})
-return own + noise.unentered(bound * 5, grid)
+return own + noise.enter(Approximate(4.0, 1e-3)).draw(bound * 5, grid)
 """
     steps = STEPS.format(body=body.strip().replace("\n", "\n        "))
     path = broken("DPSGD", 'release = Release("gaussian", "objective")\n' + steps)
@@ -791,8 +790,8 @@ def test_noise_that_a_plug_in_enters_itself_is_attacked(broken):
     body = """
 release = Release("gaussian", "objective")
 """ + STEPS.format(
-        body="noise.enter(Approximate(0.01, 1e-9))\n"
-        "        return own + noise.unentered(bound * 5, np.full_like(bound, 2.0**-20))"
+        body="release = noise.enter(Approximate(0.01, 1e-9))\n"
+        "        return own + release.draw(bound * 5, np.full_like(bound, 2.0**-20))"
     )
     found = failed(short_audit(broken("DPSGD", body)))["likelihood"]
     assert "of what the ledger was told" in found

@@ -148,9 +148,9 @@ def test_methods_as_they_are_pass(name, changes):
 
 def test_too_little_noise_is_found_by_one_run(monkeypatch):
     """The ledger is told of noise that is 30 times what is added."""
-    draw = Noise.next_draw
+    draw = Noise._draw
     monkeypatch.setattr(
-        Noise, "next_draw", lambda self, law, scale, *rest: draw(self, law, scale / 30, *rest)
+        Noise, "_draw", lambda self, law, scale, *rest: draw(self, law, scale / 30, *rest)
     )
     settings = AuditSettings(canaries=[], one_run={"canaries": 60})
     for name, changes in (("objp", {}), ("dpsgd", {"params": {"sampling": 0.5}})):

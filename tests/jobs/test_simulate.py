@@ -103,12 +103,12 @@ def test_provenance_says_what_was_run():
 def test_all_runs_diverging_ends_early(monkeypatch):
     from admmbench.privacy import Noise
 
-    usual = Noise.next_draw
+    usual = Noise._draw
 
     def broken(self, law, scale, *rest):
         return usual(self, law, scale * np.nan, *rest)
 
-    monkeypatch.setattr(Noise, "next_draw", broken)
+    monkeypatch.setattr(Noise, "_draw", broken)
     seen = []
     trace = simulate(
         make_dataset(),
@@ -395,8 +395,8 @@ class Own(DPSGD):
         sent = np.concatenate(federation.each(noisy))
         return self.mean(sent, federation), sent
 """
-BESIDE = """noise.enter(Approximate(0.01, 1e-9))
-            drawn = noise.unentered(std, np.full_like(std, 2.0**-20))"""
+BESIDE = """release = noise.enter(Approximate(0.01, 1e-9))
+            drawn = release.draw(std, np.full_like(std, 2.0**-20))"""
 
 
 def own_cost(folder, release, draw, std=1.0):

@@ -87,9 +87,9 @@ class Quiet(DPSGD):
             noise, own = block.noise, value(block)
             if not noise.privacy.private:
                 return own
-            noise.enter(self.release.cost(noise.privacy))
             std = np.ones(own.shape[:2])
-            return own + noise.unentered(std, np.full_like(std, 2.0**-20))
+            release = noise.enter(self.release.cost(noise.privacy))
+            return own + release.draw(std, np.full_like(std, 2.0**-20))
 
         sent = np.concatenate(federation.each(noisy))
         return self.mean(sent, federation), sent

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from admmbench.engine.streams import noise_key
-from admmbench.privacy import Gaussian, Noise, Privacy, Pure, gaussian_multiplier
+from admmbench.privacy import Gaussian, Noise, Privacy, Pure, Release, gaussian_multiplier
 from admmbench.privacy import on_grid as chosen_grid
 from admmbench.sensitivity import Sensitivity
 from tests.noise import on_grid, standard
@@ -60,7 +60,7 @@ def test_parts_of_a_secure_sum_add_up_to_one_release_on_one_grid():
     messages = values + draw
     np.testing.assert_array_equal(messages.sum(0), messages[::-1].sum(0))
     np.testing.assert_array_equal(messages[:2].sum(0) + messages[2:].sum(0), messages.sum(0))
-    steps = (draw.scale / draw.grid)[held[:, 0] > 0]
+    steps = (draw.drawn.scale / draw.drawn.grid)[held[:, 0] > 0]
     assert len(np.unique(steps)) == 1
     assert steps.min() > 1000
     multiplier = gaussian_multiplier(0.5, 1e-5)
@@ -98,6 +98,67 @@ def test_a_bound_in_the_wrong_norm_or_in_none_is_refused(privacy, law, norm, wro
     assert type(wrong).__name__ in str(at.value)
     assert law in str(at.value).lower()
     assert not noise.ledgers[0]
+
+
+ROWS = np.array([[0, 2], [1, 0]])
+"""Two records of three, for each seed."""
+WAYS = {
+    "draw": lambda noise: noise.draw(BOTH),
+    "laplace": lambda noise: noise.laplace(BOTH),
+    "gaussian": lambda noise: noise.gaussian(BOTH),
+    "part": lambda noise: noise.part(BOTH, ONES),
+    "spherical": lambda noise: noise.spherical(ONES),
+    "enter": lambda noise: noise.enter(Pure(0.1)).draw(ONES, ONES),
+    "shared": lambda noise: noise.shared(3).share(BOTH, 0.4, ROWS, (2,)),
+    "unentered": lambda noise: noise.unentered(ONES, ONES),
+}
+
+
+def test_nothing_is_drawn_outside_the_ledger():
+    """Whatever a source offers enters a release, or refuses."""
+    names = {"begin_round", "magnitude"}  # of a run, and no noise
+    offered = {name for name in vars(Noise) if not name.startswith("_") and name not in names}
+    assert {name for name in offered if callable(getattr(Noise, name))} - {"louder"} == set(WAYS)
+    for name, draw in WAYS.items():
+        summed = 1 if name == "part" else 0
+        release = Release("laplace", "objective")
+        noise = Noise(
+            np.zeros((1, 2, 2), np.uint32), (3,), Privacy(1.0, summed=summed), None, release
+        )
+        noise.begin_round(1)
+        if name == "unentered":
+            with pytest.raises(
+                ValueError, match=r"now .* enter returns: noise.enter\(cost\).draw\("
+            ):
+                draw(noise)
+            noise.enter(Pure(0.1))
+            with pytest.warns(FutureWarning, match=r"is now a draw of what enter returns"):
+                draw(noise)
+        else:
+            draw(noise)
+        assert noise.entered == 1
+        assert noise.ledgers[0]
+
+
+def test_an_entry_pays_for_its_round_and_once_for_each_record():
+    noise = source(Privacy(1.0))
+    release, others = noise.shared(3), np.array([[1], [2]])
+    for rows, share in ((ROWS, 0.3), (others, 1.0), (ROWS, 0.7)):
+        release.share(BOTH, share, rows, (2,))
+    with pytest.raises(ValueError, match=r"shares of a record add up to 1\.1, and its entry"):
+        release.share(BOTH, 0.1, others, (2,))
+    assert noise.entered == 1
+    first, second = noise.shared(3), noise.shared(3)
+    draws = first.share(BOTH, 0.25, ROWS, (9, 2)), second.share(BOTH, 1.0, ROWS, (9, 2))
+    assert np.allclose(draws[0].drawn.scale, 2 * draws[1].drawn.scale)
+    assert noise.ledgers[0].composition().gaussian == pytest.approx(
+        3 * gaussian_multiplier(1.0, 1e-6) ** -2
+    )
+    noise.begin_round(1)
+    with pytest.raises(
+        ValueError, match="of a release of round 0 is drawn in round 1, in which no"
+    ):
+        second.share(BOTH, 0.1, ROWS, (2,))
 
 
 def test_the_smallest_multiplier_of_the_seeds_is_recorded():
@@ -151,7 +212,8 @@ def test_precisions_see_the_same_noise():
 def test_rounding_moves_neighbours_apart_by_what_the_sensitivity_is_raised_by(
     bound, law, shape, values
 ):
-    draw = getattr(source(Privacy(1.0), 2, shape), law)(Sensitivity(bound * ONES, bound * ONES))
+    noise = getattr(source(Privacy(1.0), 2, shape), law)
+    draw = noise(Sensitivity(bound * ONES, bound * ONES)).drawn
     (grid,), order = set(draw.grid.ravel()), {"laplace": 1, "gaussian": 2}[law]
     assert math.log2(grid) == round(math.log2(grid))
     scale = draw.scale[0, 0] / (1 if law == "laplace" else gaussian_multiplier(1.0, 1e-6))

@@ -90,7 +90,8 @@ def of_those_alone_who_take_part(part, self, *given):
     """The sum then has a fifth of the variance on average, and none if nobody takes part."""
     drawn = part(self, *given)
     assert isinstance(drawn, Draw)
-    return replace(drawn, scale=drawn.scale * Sampler(self.keys).coins(self.t, Q)[:, :, 0, 0])
+    scale = drawn.drawn.scale * Sampler(self.keys).coins(self.t, Q)[:, :, 0, 0]
+    return replace(drawn, drawn=drawn.drawn._replace(scale=scale))
 
 
 def one_in_every_cohort(numbers, self, t):

@@ -178,7 +178,7 @@ def perturbed(values, scale, grid, law=samplers.LAPLACE, dtype=np.float64, t=0, 
     values = np.array(values, dtype).reshape(1, 1, -1)
     one, magnitude = np.ones((1, 1)), np.zeros((1, 1))
     noise = KEY.reshape(1, 1, 2), np.array([t, 0]), scale * one, grid * one
-    samplers.perturb_all(values, law, *noise, measure, magnitude)
+    samplers.perturb_all(values, samplers.Drawn(law, *noise, measure, magnitude))
     return values[0, 0], magnitude[0, 0]
 
 

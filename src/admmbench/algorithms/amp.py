@@ -103,11 +103,11 @@ class AMP(OverRows):
         """Return what the agents of a block send, shape (B, S, K, J), float64."""
         budget = self.budget(parts.whole, noise.privacy)
         contributions = noise.release.contributions(noise.privacy.relation)
-        noise.enter(budget.cost(contributions))
+        release = noise.enter(budget.cost(contributions))
         f = parts.mean_objective
         nothing = np.zeros((*parts.curvature_bound.shape, *noise.shape))
         std = budget.noise_std(parts.gradient_bound, f.divisor)
-        b = nothing + noise.unentered(std, finest(std))
+        b = nothing + release.draw(std, finest(std))
         convexity = budget.convexity(parts.curvature_bound) / f.divisor
         ridge = np.maximum(convexity - f.penalty_curvature, 0)
         convexity = np.maximum(convexity, f.penalty_curvature)
@@ -121,7 +121,7 @@ class AMP(OverRows):
         # The solutions of both neighbours are off by at most this, in any direction.
         off = (self.tolerance + 2 * rounding + samplers.CELL * length) / convexity
         grid, apart = on_grid(2 * off, math.sqrt(parts.whole.size))
-        noisy: Array = v + noise.unentered(budget.output_std(apart), grid, counted=False)
+        noisy: Array = v + release.draw(budget.output_std(apart), grid, counted=False)
         return noisy
 
     def minimize(

@@ -56,18 +56,28 @@ class PrivateVerticalSGD(Epochs):
         orders = federation.draw(lambda generator: generator.permutation(problem.n_samples))
         step, strength = self.learning_rate / math.sqrt(t), problem.problem.strength
         sent = np.zeros((problem.n_agents, problem.n_seeds, problem.n_samples), problem.dtype)
+        # A row is in one batch: its prediction and its gradient share the release of its party.
+        releases = [block.noise.shared(problem.n_samples) for block in federation.blocks]
+
+        def noisy(
+            block: ColumnBlock, value: Array, bound: float, share: float, rows: Array
+        ) -> Array:
+            """Add noise to a value that a row moves by a bound, for a share of the privacy loss of a round."""
+            sensitivity = Sensitivity(l2=np.full(value.shape[:2], bound))
+            release = releases[block.agents.start]
+            found: Array = value + release.share(sensitivity, share, rows, value.shape[2:])
+            return found
+
         for start in range(0, problem.n_samples, self.batch_size):
             rows = orders[:, start : start + self.batch_size]
-            # The ledgers are told of a row's only batch: its prediction and its gradient are one release.
-            entered = start == 0
 
-            def predict(block: ColumnBlock, rows: Array = rows, entered: bool = entered) -> Array:
+            def predict(block: ColumnBlock, rows: Array = rows) -> Array:
                 D, w = self.part(block, rows), state.w[:, 0, block.parts.columns, None]
                 # Models that overflow are known to all; what is sent must stay within its bound all the same.
                 predictions = np.nan_to_num(np.matmul(D, w)[..., 0])
                 bound = self.clip_predictions
                 clipped = np.clip(predictions, -bound, bound)[None]
-                return self.noisy(block, clipped, bound, self.share, entered)
+                return noisy(block, clipped, bound, self.share, rows)
 
             predictions = np.concatenate(federation.each(predict))
             np.put_along_axis(sent, rows[None], predictions, axis=2)
@@ -80,7 +90,7 @@ class PrivateVerticalSGD(Epochs):
                 # The gradient of record i is g_i D_i, with norm |g_i| ||D_i||.
                 most = self.clip / np.maximum(np.linalg.norm(D, axis=2), _SHORT)
                 gradient = np.matmul(np.clip(g, -most, most)[:, None], D)[None, :, 0]
-                return self.noisy(block, gradient, self.clip, 1 - self.share, False)[0]
+                return noisy(block, gradient, self.clip, 1 - self.share, rows)[0]
 
             gradient = np.concatenate(federation.each(descend), axis=1)[:, None] / rows.shape[1]
             w = state.w
@@ -92,12 +102,3 @@ class PrivateVerticalSGD(Epochs):
     def part(block: ColumnBlock, rows: Array) -> Array:
         """Return a party's columns of a batch, in double precision, shape (S, B, d_m)."""
         return np.asarray(block.parts.D[rows], np.float64)
-
-    @staticmethod
-    def noisy(block: ColumnBlock, value: Array, bound: float, share: float, entered: bool) -> Array:
-        """Add noise to a value that a record moves by a bound, for a share of the privacy loss of a round."""
-        sensitivity = Sensitivity(l2=np.full(value.shape[:2], bound))
-        shape = value.shape[2:]
-        noise = block.noise.gaussian(sensitivity, shape=shape, share=share, entered=entered)
-        noisy: Array = value + noise
-        return noisy

@@ -197,7 +197,7 @@ class RecordingNoise(Noise):
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw as `Noise.spherical` does; the solver of the subproblem completes the release."""
-        place = self.place
+        place = self.t, self._releases
         noise, scale = np.asarray(super().spherical(scale)), np.array(scale)
         self.inner = NoisyValue(
             self.t, SPHERICAL, np.zeros_like(noise), noise, noise, scale, *self._drawn[place]
@@ -215,12 +215,14 @@ class RecordingNoise(Noise):
         # Double precision changes no sum but leaves it exact; single precision knows the sum alone.
         noisy = self.replay(drawn.added_to(value))
         # Without noise nothing is rounded.
-        grid = factors(drawn.grid, value)
-        rounded = np.where(factors(drawn.scale, value) > 0, np.rint(value / grid) * grid, value)
+        grid = factors(drawn.drawn.grid, value)
+        rounded = np.where(
+            factors(drawn.drawn.scale, value) > 0, np.rint(value / grid) * grid, value
+        )
         # Entries belong to the first release after the draw, so that none are left for a second one.
         entered, agent_entries[:] = list(agent_entries), [[] for _ in agent_entries]
         inside, self.make_inside = self.make_inside and self.make_inside(noisy), None
-        values = rounded, noisy, noisy, np.array(scale), drawn.grid
+        values = rounded, noisy, noisy, np.array(scale), drawn.drawn.grid
         entered = inside.entered if inside else entered
         self.transcript.append(NoisyValue(self.t, LAWS[law], *values, entered, inside=inside))
         return noisy.copy()  # the method may go on with it in place
@@ -230,17 +232,17 @@ class RecordingNoise(Noise):
         then, self._accounted = self._accounted, [ledger.composition() for ledger in self.ledgers]
         return [entries(*compositions) for compositions in zip(then, self._accounted, strict=True)]
 
-    def next_draw(
+    def _draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
     ) -> Draw:
-        """Draw as `Noise.next_draw` does, and let the release be recorded."""
-        place = self.place
+        """Draw as `Noise._draw` does, and let the release be recorded."""
+        place = self.t, self._releases
         if place in self._drawn:
             self.faults.append(
                 f"The noise of release {place[1]} of round {place[0]} is drawn again."
             )
         agent_entries = self._entered()
-        drawn = super().next_draw(law, scale, grid, weights)
+        drawn = super()._draw(law, scale, grid, weights)
         self._drawn[place] = grid, agent_entries
         return replace(drawn, note=partial(self._record, law, scale, agent_entries))
 

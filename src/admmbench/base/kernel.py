@@ -334,9 +334,7 @@ class Compiled(Strategy):
         sub, draw, gradient = update.sub, update.draw, update.gradient
         assert gradient is not None
         leading, dtype, tile = sub.z.shape[:2], sub.z.dtype, samplers.TILE
-        noise = Drawn.nothing(leading)
-        if draw is not None:
-            noise = Drawn(*(getattr(draw, name) for name in Drawn._fields))
+        noise = draw.drawn if draw else Drawn.nothing(leading)
         entries, position = np.ascontiguousarray(gradient.entries), gradient.position
         self.make(update.fused, dtype.name)(
             entries,

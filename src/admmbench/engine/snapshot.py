@@ -43,7 +43,10 @@ class Snapshot:
             "seconds": self.seconds,
             "elapsed": self.elapsed,
             "state": self.state,
-            "noise": [noise.variables() for noise in self.noise],
+            "noise": [
+                {"ledgers": [ledger.variables() for ledger in noise.ledgers]}
+                for noise in self.noise
+            ],
             "choices": [generator.bit_generator.state for generator in self.choices],
             "trace": self.trace.variables(),
             "observers": [observer.memory for observer in self.observers],
@@ -60,7 +63,8 @@ class Snapshot:
         )
         self.state = variables["state"]
         for noise, kept in zip(self.noise, variables["noise"], strict=True):
-            noise.restore(kept)
+            for ledger, mechanisms in zip(noise.ledgers, kept["ledgers"], strict=True):
+                ledger.restore(mechanisms)
         for generator, state in zip(self.choices, variables["choices"], strict=True):
             generator.bit_generator.state = state
         for observer, memory in zip(self.observers, variables["observers"], strict=True):

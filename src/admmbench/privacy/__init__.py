@@ -27,8 +27,10 @@ from admmbench.privacy.mechanisms import Release as Release
 from admmbench.privacy.mechanisms import Unit as Unit
 from admmbench.privacy.mechanisms import delta_warning as delta_warning
 from admmbench.privacy.noise import Draw as Draw
+from admmbench.privacy.noise import Entered as Entered
 from admmbench.privacy.noise import Noise as Noise
 from admmbench.privacy.noise import Sampler as Sampler
+from admmbench.privacy.noise import Shared as Shared
 from admmbench.privacy.noise import finest as finest
 from admmbench.privacy.noise import on_grid as on_grid
 

@@ -6,13 +6,14 @@ and in double precision see the same realisation, and the last bits of a message
 
 from __future__ import annotations
 
-import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
@@ -26,6 +27,8 @@ Array = NDArray[Any]
 
 # Rounding to the grid moves neighbours apart by at most this part of the sensitivity, which is raised by as much.
 _ROUNDING = 2.0**-10
+# What methods declare that declare nothing.
+_USUAL = Release("laplace", "gradient")
 
 
 def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
@@ -53,81 +56,130 @@ def finest(std: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
+class Draw(NDArrayOperatorsMixin):
     """Noise of B agents and S seeds, drawn where it is added: ``value + draw``.
 
     Attributes
     ----------
-    law
-        Of `admmbench.privacy.samplers`.
-    keys
-        Of agents and seeds, shape (B, S, 2).
-    place
-        Round, and number of the release in it.
+    drawn
+        Law, scale and grid, on which the value is rounded too; its magnitude is there once it is added.
     shape
         Of the value, (B, S, ...).
-    scale
-        Shape (B, S).
-    grid
-        Spacing that value and noise are rounded to, shape (B, S).
-    measure
-        Whether its magnitude is recorded.
-    magnitude
-        Mean absolute entry, shape (B, S), once it is added.
     dtype
         Precision of the sum; that of the value if None.
     note
         Adds it to a value in double precision in place of `added_to`: audits look at both.
     """
 
-    law: int
-    keys: Array
-    place: Array
+    drawn: samplers.Drawn
     shape: tuple[int, ...]
-    scale: Array
-    grid: Array
-    measure: bool
-    magnitude: Array
     dtype: DTypeLike | None
     note: Callable[[Draw, Array], Array] | None = None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
-        """Do ``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
+        """Add the noise, or refuse another operation.
+
+        Value and noise are rounded to the grid, and their sum to the precision of the run.
+        """
         if ufunc is not np.add or method != "__call__":
             raise TypeError(
                 f"noise is drawn where it is added: value + noise, not {ufunc.__name__}"
             )
         (value,) = (each for each in inputs if each is not self)
-        noisy = self + value
+        value, note = np.asarray(value), self.note
+        noisy = note(self, value.astype(np.float64)) if note else self.added_to(value)
+        noisy = noisy.astype(self.dtype or value.dtype, copy=False)
         for target in given.get("out", ()):
             target[...] = noisy
             noisy = target
         return noisy
-
-    def _refuse(self, other: object = None) -> NoReturn:
-        raise TypeError("noise is drawn where it is added: value + noise, and nothing else")
-
-    __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _refuse
-
-    def __add__(self, value: Array) -> Array:
-        """Add the noise to a value: both are rounded to the grid, and their sum to the precision of the run."""
-        value, note = np.asarray(value), self.note
-        noisy = note(self, value.astype(np.float64)) if note else self.added_to(value)
-        return noisy.astype(self.dtype or value.dtype, copy=False)
 
     def added_to(self, value: Array) -> Array:
         """Return a value with noise, in its precision."""
         if np.shape(value) != self.shape:
             raise ValueError(f"noise of shape {self.shape} is added to {np.shape(value)}")
         noisy: Array = np.array(value, order="C")
-        flat = noisy.reshape(*self.scale.shape, -1)
-        measured = self.measure, self.magnitude
-        samplers.perturb_all(
-            flat, self.law, self.keys, self.place, self.scale, self.grid, *measured
-        )
+        samplers.perturb_all(noisy.reshape(*self.shape[:2], -1), self.drawn)
         return noisy
 
 
+class _Entry:
+    """Entry of a release in the ledgers, from which its noise is drawn, in its round alone."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise, self._t = noise, noise.t
+
+    def _noise_now(self) -> Noise:
+        if self._t != self._noise.t:
+            raise ValueError(
+                f"noise of a release of round {self._t} is drawn in round {self._noise.t}, in which no ledger has an "
+                "entry for it; enter a release in each round"
+            )
+        return self._noise
+
+
+class Entered(_Entry):
+    """Entry that a method has stated and proved, see `Noise.enter`."""
+
+    def draw(self, std: Array, grid: Array, counted: bool = True) -> Draw:
+        """Draw ``xi ~ N(0, std^2)`` for a value of shape ``(B, S, *shape)``, whose precision the sum keeps.
+
+        Parameters
+        ----------
+        std
+            Standard deviation, shape (B, S).
+        grid
+            Spacing that value and noise are rounded to, a power of two, shape (B, S).
+        counted
+            Whether it counts in the magnitude of the round's noise.
+        """
+        drawn = self._noise_now()._draw(samplers.GAUSSIAN, std, grid, 1.0 if counted else None)
+        return replace(drawn, dtype=None)
+
+
+class Shared(_Entry):
+    """Entry of a normal release with the stated budget, of which a draw takes a share for the records that it is about.
+
+    Inverse squared multipliers of normal releases add up. So the entry pays for all draws if the shares of each record
+    add up to 1 at most, which is checked.
+    """
+
+    def __init__(self, noise: Noise, n_records: int) -> None:
+        super().__init__(noise)
+        self._shares = np.zeros((noise.keys.shape[1], n_records))
+
+    def share(
+        self, sensitivity: Sensitivity, share: float, records: Array, shape: tuple[int, ...]
+    ) -> Draw | float:
+        """Draw noise on a value, as `Noise.gaussian` does, with a variance that is divided by the share.
+
+        Parameters
+        ----------
+        sensitivity
+            How far one contribution moves the value; the bound in l2 is used.
+        share
+            Part of the budget that the noise takes.
+        records
+            Numbers of the records on which the value depends, each once, shape (S, n).
+        shape
+            Of the value, without the axes of agents and seeds.
+
+        Raises
+        ------
+        ValueError
+            If shares of a record add up to more than 1.
+        """
+        noise = self._noise_now()
+        spent = np.take_along_axis(self._shares, records, axis=1) + share
+        if spent.max() > 1 + 1e-9:  # but for rounding
+            raise ValueError(
+                f"shares of a record add up to {spent.max():g}, and its entry in the ledgers pays for 1"
+            )
+        np.put_along_axis(self._shares, records, spent, axis=1)
+        return noise._classical(noise._bound(sensitivity, "l2"), shape, share=share)
+
+
+@dataclass(eq=False)
 class Noise:
     """Source of the noise of B agents, for a batch of S seeds.
 
@@ -143,6 +195,8 @@ class Noise:
         Precision of the run, which releases have; if absent, that of the values.
     release
         What the method declares about its releases; by default noise is scaled for one contribution.
+    louder
+        Factors of what is drawn, for each seed, for audits and checks: ledgers are not told of them; None in every run.
 
     Attributes
     ----------
@@ -152,27 +206,18 @@ class Noise:
         The round.
     entered
         How many of these are of this round.
-    louder
-        Factors of what is drawn, for each seed, for audits and checks: ledgers are not told of them; None in every run.
     """
 
+    keys: Array
+    shape: tuple[int, ...]
+    privacy: Privacy
+    dtype: DTypeLike | None = None
+    release: Release = _USUAL
     louder: Array | None = None
 
-    def __init__(
-        self,
-        keys: Array,
-        shape: tuple[int, ...],
-        privacy: Privacy,
-        dtype: DTypeLike | None = None,
-        release: Release | None = None,
-    ) -> None:
-        self.keys = keys
-        self.shape = shape
-        self.privacy = privacy
-        self.release = release or Release("laplace", "gradient")
+    def __post_init__(self) -> None:
         self._scaled_for = self.release.contributions(self.release.scaled_for)
-        self.ledgers = [Ledger() for _ in keys]
-        self._dtype = dtype
+        self.ledgers = [Ledger() for _ in self.keys]
         self.begin_round(0)
 
     def begin_round(self, t: int, measure: bool = False) -> None:
@@ -180,11 +225,6 @@ class Noise:
         self.t, self._releases, self._measure = t, 0, measure
         self.entered = 0
         self._measured: list[tuple[Array, Array | float]] = []
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Return the round, and how many releases of it were drawn."""
-        return self.t, self._releases
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
@@ -215,19 +255,10 @@ class Noise:
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
         self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
         grid, bound = on_grid(bound, math.prod(self.shape))
-        return self.next_draw(
-            samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid
-        )
+        return self._draw(samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid)
 
     def gaussian(
-        self,
-        sensitivity: Sensitivity,
-        std: Array | None = None,
-        sampling: float = 1.0,
-        *,
-        shape: tuple[int, ...] | None = None,
-        share: float = 1.0,
-        entered: bool = True,
+        self, sensitivity: Sensitivity, std: Array | None = None, sampling: float = 1.0
     ) -> Draw | float:
         """Draw ``xi ~ N(0, std^2)``: by default the classical (epsilon, delta)-DP release of each agent.
 
@@ -239,17 +270,10 @@ class Noise:
             Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
         sampling
             Probability that a record takes part in the value, see `Sampler`.
-        shape
-            Of the value, without the axes of agents and seeds, where releases differ in it.
-        share
-            Part of the budget that this release takes, in inverse squared multipliers: those of normal releases add up.
-        entered
-            Whether the ledgers are told. One entry pays for all releases whose shares of a record add up to 1.
 
         Returns
         -------
-        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite and the method sets no standard
-        deviation.
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite and there is no ``std``.
 
         Raises
         ------
@@ -258,12 +282,16 @@ class Noise:
         ValueError
             If messages are summed securely: agents then share the noise, see `part`.
         """
-        if self.privacy.summed:
-            raise ValueError(
-                "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
-                "noise.gaussian(...)"
-            )
-        return self._gaussian(sensitivity, sampling, 1, 1.0, std, shape, share, entered)
+        self._refuse_sum()
+        bound = self._bound(sensitivity, "l2")
+        if std is None:
+            self._enter("gaussian", sampling=sampling)
+            return self._classical(bound, self.shape)
+        grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)))
+        times = self.release.contributions(self.privacy.relation)
+        ratios = (std / (times * bound)).min(axis=1).tolist()
+        self._add(of_sample(ratio, sampling, self.privacy.radius) for ratio in ratios)
+        return self._draw(samplers.GAUSSIAN, std, grid)
 
     def part(self, sensitivity: Sensitivity, weights: Array, sampling: float = 1.0) -> Draw | float:
         """Draw each agent's part of the noise of a secure sum: all parts together are what `gaussian` draws.
@@ -284,73 +312,59 @@ class Noise:
         -------
         Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
         """
-        drawn = self._gaussian(sensitivity, sampling, self.privacy.summed, weights)
+        bound = self._bound(sensitivity, "l2")
+        self._enter("gaussian", sampling=sampling)
+        drawn = self._classical(bound, self.shape, self.privacy.summed, weights)
         return replace(drawn, dtype=None) if isinstance(drawn, Draw) else drawn
 
-    def _gaussian(
+    def shared(self, n_records: int) -> Shared:
+        """Enter a normal release with the stated budget that draws about so many records share."""
+        self._refuse_sum()
+        self._enter("gaussian")
+        return Shared(self, n_records)
+
+    def _refuse_sum(self) -> None:
+        if self.privacy.summed:
+            raise ValueError(
+                "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
+                "noise.gaussian(...)"
+            )
+
+    def _classical(
         self,
-        sensitivity: Sensitivity,
-        sampling: float,
+        bound: Array,
+        shape: tuple[int, ...],
         parts: int = 1,
         weights: Array | float = 1.0,
-        std: Array | None = None,
-        shape: tuple[int, ...] | None = None,
         share: float = 1.0,
-        entered: bool = True,
     ) -> Draw | float:
-        """Draw noise of one of so many parts, whose sum is a release with the stated budget, or one with its own."""
-        bound = self._bound(sensitivity, "l2")
-        if std is None and not self.privacy.private:
+        """Draw noise of one of so many parts, whose sum takes a share of a release with the stated budget."""
+        if not self.privacy.private:
             return 0.0
-        shape = self.shape if shape is None else shape
         # One step of the grid in every entry has this norm. A part should be many steps, to sum up as smoothly as one.
         grid, bound = on_grid(bound, math.sqrt(math.prod(shape)) * math.sqrt(parts))
-        if std is None:
-            if entered:
-                self._enter("gaussian", sampling=sampling)
-            multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-            std = multiplier * self._scaled_for * bound / math.sqrt(parts * share)
-        else:
-            times = self.release.contributions(self.privacy.relation)
-            ratios = (std / (times * bound)).min(axis=1).tolist()
-            self._add(of_sample(ratio, sampling, self.privacy.radius) for ratio in ratios)
-        drawn = self.next_draw(samplers.GAUSSIAN, std, grid, weights)
+        multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
+        std = multiplier * self._scaled_for * bound / math.sqrt(parts * share)
+        drawn = self._draw(samplers.GAUSSIAN, std, grid, weights)
         return replace(drawn, shape=(*std.shape, *shape))
 
-    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
-        """Draw ``xi ~ N(0, std^2)`` without an entry in the ledgers.
-
-        The noise is one part of a release; the method enters the cost of the release, see `enter`.
-
-        Parameters
-        ----------
-        std
-            Standard deviation, shape (B, S).
-        grid
-            Spacing that value and noise are rounded to, a power of two, shape (B, S).
-        counted
-            Whether it counts in the magnitude of the round's noise.
-
-        Returns
-        -------
-        Noise for a value of shape ``(B, S, *shape)``, whose precision it keeps.
-        """
-        self._beside("unentered")
-        drawn = self.next_draw(samplers.GAUSSIAN, std, grid, 1.0 if counted else None)
-        return replace(drawn, dtype=None)
-
-    def enter(self, cost: Cost) -> None:
-        """Enter in all ledgers what a release costs, for which the method has a proof."""
-        self._beside("enter")
-        self._add(itertools.repeat(cost))
-
-    def _beside(self, what: str) -> None:
-        """Refuse what nothing follows from, unless the method declares it."""
+    def enter(self, cost: Cost) -> Entered:
+        """Enter in all ledgers what a release costs, for which the method has a proof, and return it to draw from."""
         if self.release.value != "objective":
             raise ValueError(
-                f"noise.{what} is for noise inside a problem, of which the ledger knows what the method states: "
+                "noise.enter is for noise inside a problem, of which the ledger knows what the method states: "
                 "declare a Release with the value objective"
             )
+        self._add([cost] * len(self.ledgers))
+        return Entered(self)
+
+    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
+        """Draw from what `enter` returned, as plug-ins did before it returned anything."""
+        text = "noise.unentered(std, grid) is now a draw of what enter returns: noise.enter(cost).draw(std, grid)"
+        if not self.entered or self.release.value != "objective":
+            raise ValueError(text)
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return Entered(self).draw(std, grid, counted)
 
     def _add(self, costs: Iterable[Cost]) -> None:
         self.entered += 1
@@ -379,23 +393,14 @@ class Noise:
         self._enter("spherical")
         one = np.ones(scale.shape)
         nothing = np.zeros((*scale.shape, *self.shape))
-        xi = self.next_draw(samplers.GAUSSIAN, one, finest(one), None).added_to(nothing)
-        sizes = self.next_draw(samplers.LAPLACE, one, finest(one), None).added_to(nothing)
+        xi = self._draw(samplers.GAUSSIAN, one, finest(one), None).added_to(nothing)
+        sizes = self._draw(samplers.LAPLACE, one, finest(one), None).added_to(nothing)
         axes = tuple(range(2, xi.ndim))
         factor = scale * np.abs(sizes).sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
         xi *= factor.reshape(*scale.shape, *[1] * len(axes))
         if self._measure:
             self._measured.append((np.abs(xi).mean(axis=axes), 1.0))
         return xi
-
-    def variables(self) -> dict[str, Any]:
-        """Return the ledgers, as they are now."""
-        return {"ledgers": [ledger.variables() for ledger in self.ledgers]}
-
-    def restore(self, variables: dict[str, Any]) -> None:
-        """Set ledgers to what `variables` returned."""
-        for ledger, kept in zip(self.ledgers, variables["ledgers"], strict=True):
-            ledger.restore(kept)
 
     def magnitude(self) -> Array:
         """Return the mean absolute entry of what was added in this round, shape (B, S)."""
@@ -425,25 +430,19 @@ class Noise:
         return bound
 
     def _enter(self, law: str, l2: float = 1.0, linf: float = 1.0, sampling: float = 1.0) -> None:
-        """Enter a release with the stated budget in the ledgers."""
-        cost = replace(self.release, law=law).cost(self.privacy, l2, linf, sampling)
-        self._add(itertools.repeat(cost))
+        """Enter a release with the stated budget in the ledgers, if there is one."""
+        if self.privacy.private:
+            cost = replace(self.release, law=law).cost(self.privacy, l2, linf, sampling)
+            self._add([cost] * len(self.ledgers))
 
-    def next_draw(
+    def _draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
     ) -> Draw:
-        """Draw the noise of the next release: all noise comes from here.
+        """Draw the noise of the next release, which is in the ledgers: all noise comes from here.
 
-        Parameters
-        ----------
-        law
-            Number of the law, such as `admmbench.privacy.samplers.LAPLACE`.
-        scale, grid
-            Of the noise, shape (B, S).
-        weights
-            By which its magnitude is divided; None if it does not count.
+        Its magnitude is divided by the weights; it does not count where there are none.
         """
-        place = np.array(self.place)
+        place = np.array([self.t, self._releases])
         self._releases += 1
         if self.louder is not None:
             scale = scale * self.louder
@@ -451,7 +450,8 @@ class Noise:
         measure = self._measure and weights is not None
         if weights is not None and measure:
             self._measured.append((magnitude, weights))
-        return Draw(law, self.keys, place, shape, scale, grid, measure, magnitude, self._dtype)
+        drawn = samplers.Drawn(law, self.keys, place, scale, grid, measure, magnitude)
+        return Draw(drawn, shape, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -337,27 +337,17 @@ def perturb(values: Array, drawn: Drawn, p: int, s: int, tile: int, room: Room) 
 
 
 @njit(nogil=True)
-def perturb_all(
-    values: Array,
-    law: int,
-    keys: Array,
-    place: Array,
-    scale: Array,
-    grid: Array,
-    measure: bool,
-    magnitude: Array,
-) -> None:
+def perturb_all(values: Array, drawn: Drawn) -> None:
     """Add noise to the releases of B agents and S seeds in place.
 
     Parameters
     ----------
     values
         Shape (B, S, entries).
-    law, keys, place, scale, grid, measure, magnitude
-        See `Drawn`.
+    drawn
+        The noise.
     """
     agents, seeds, size = values.shape
-    drawn = Drawn(law, keys, place, scale, grid, measure, magnitude)
     room = Room(np.empty(2 * TILE, np.uint32), np.empty(TILE))
     for p in range(agents):
         for s in range(seeds):
@@ -365,8 +355,8 @@ def perturb_all(
             for tile in range(-(-size // TILE)):
                 part = values[p, s, tile * TILE : min((tile + 1) * TILE, size)]
                 total += perturb(part, drawn, p, s, tile, room)
-            if measure:
-                magnitude[p, s] = total / size
+            if drawn.measure:
+                drawn.magnitude[p, s] = total / size
 
 
 @njit(nogil=True)

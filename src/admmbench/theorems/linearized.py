@@ -252,7 +252,8 @@ def _noise(update: LocalUpdate, before: Subproblem, full_gradient: Array) -> Arr
     fused, z, value = update.fused, before.z, full_gradient
     if update.draw is None or update.gradient is None:
         return np.zeros_like(z)
-    draw = replace(update.draw, measure=False, note=None)  # the same numbers again
+    unmeasured = update.draw.drawn._replace(measure=False)
+    draw = replace(update.draw, drawn=unmeasured, note=None)  # the same numbers again
     # Adding noise rounds the value to a grid as well, so what was added is a difference, and not the drawn number.
     if fused.noise == "gradient":
         value = update.gradient.value
