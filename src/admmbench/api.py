@@ -93,36 +93,10 @@ from admmbench.validation import Length as Length
 from admmbench.validation import parameters as parameters
 
 
-def _releases(
-    laplace: tuple[tuple[tuple[float, float, float], int], ...] = (),
-    gaussian: float = 0.0,
-    pure: tuple[tuple[float, int], ...] = (),
-    sampled: tuple[tuple[tuple[float, float], int], ...] = (),
-    approximate: tuple[tuple[Approximate, int], ...] = (),
-) -> Cost | None:
-    """Cost of a release, from what `Releases` took of it."""
-    counted: list[tuple[Cost, int]] = [(Laplace(*shift), count) for shift, count in laplace]
-    counted += [(Pure(epsilon), count) for epsilon, count in pure]
-    counted += [(Gaussian(*event), count) for event, count in sampled]
-    counted += approximate
-    if gaussian:
-        counted += [(Gaussian(gaussian**-0.5 if gaussian > 0 else float("nan")), 1)]
-    if sum(count for _, count in counted) > 1:
-        raise ValueError(
-            "admmbench.api.Releases: a release has one cost; state what it costs in all"
-        )
-    return counted[0][0] if counted else None
-
-
 def __getattr__(name: str) -> object:
-    """Give what plug-ins import by an old name, with a warning that says what to write instead."""
-    import warnings
-
-    if name != "Releases":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(
-        "admmbench.api.Releases is now the cost of a release, such as Gaussian(multiplier), Pure(epsilon), or None",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return _releases
+    """Say what to write instead of an old name."""
+    if name == "Releases":
+        raise ImportError(
+            "admmbench.api.Releases is now the cost of a release, such as Gaussian(multiplier), Pure(epsilon), or None"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -172,7 +172,7 @@ def compare_updates() -> None:
             draw = kernel.draw(measure=True)[0] if noise else None
             known = Gradient(gradient.view(Array), None)
             strategy.update(LocalUpdate(fused, sub, known, draw, {argument: numbers}, 0.3, 0.25))
-            outcomes.append([z, sent, dual, partial, draw.magnitude if draw else 0.0])
+            outcomes.append([z, sent, dual, partial, draw.drawn.magnitude if draw else 0.0])
         for cpu, gpu in zip(*outcomes, strict=True):
             np.testing.assert_allclose(gpu, cpu, rtol=1e-12, atol=1e-13, err_msg=str(fused))
         print("update agrees:", noise, place, order)
@@ -181,12 +181,13 @@ def compare_updates() -> None:
 def main() -> None:
     install()
     compare_updates()
-    from admmbench.contracts.made_up_data import make_dataset, using_some_columns
+    from admmbench.contracts.made_up_data import make_dataset
     from admmbench.engine.context import Context
     from admmbench.engine.rounds import assemble, run_rounds
-    from admmbench.engine.threads import Workers
+    from admmbench.engine.threads import one_by_one
     from admmbench.spec.run import RunSpec
     from admmbench_cuda import noise, rows
+    from tests.device.narrow import using_some_columns
 
     # Few records go through the columns that they use, as many do.
     rows.COPY = 0
@@ -214,8 +215,8 @@ def main() -> None:
         print(method, params, sensitivity, law, data.X_train.shape[1], "columns agree")
     for data in (narrow, whole):
         given = spec.model_copy(update={"dataset": data})
-        (cpu_block,) = assemble(given, data, Workers(1)).blocks
-        (block,) = assemble(given, data, Workers(1), Context(device="cuda")).blocks
+        (cpu_block,) = assemble(given, data, one_by_one).blocks
+        (block,) = assemble(given, data, one_by_one, Context(device="cuda")).blocks
         assert (block.parts._index is None) == (data is whole)
         rng, J = np.random.default_rng(0), data.X_train.shape[1]
         z = [rng.random((3, 1, 3, J)).view(Array) for _ in range(2)]
@@ -245,7 +246,7 @@ def main() -> None:
     # Models cost more to copy than products of 13 records.
     rows.COPY = 13
     given = spec.model_copy(update={"dataset": narrow})
-    (block,) = assemble(given, narrow, Workers(1), Context(device="cuda")).blocks
+    (block,) = assemble(given, narrow, one_by_one, Context(device="cuda")).blocks
     assert block.parts._index is None
 
 

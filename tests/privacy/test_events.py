@@ -4,7 +4,6 @@ import json
 import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import dp_accounting as dp
 import numpy as np
@@ -289,39 +288,8 @@ def test_both_curves_are_of_one_mechanism(cost, order):
     assert cost.renyi()[order] == pytest.approx(exact, rel=1e-6, abs=1e-10)
 
 
-# Old names
-
-
 def test_what_plug_ins_called_releases_says_what_to_write():
-    message = r"admmbench.api.Releases is now the cost of a release, such as Gaussian\("
-    with pytest.warns(FutureWarning, match=message):
-        old: Any = admmbench.api.Releases
-    assert old(gaussian=0.25) == Gaussian(2.0)
-    assert old(laplace=(((0.5, 0.3, 0.2), 1),)) == Laplace(0.5, 0.3, 0.2)
-    assert old(pure=((0.1, 1),)) == Pure(0.1)
-    assert old(sampled=(((3.0, 0.1), 1),)) == Gaussian(3.0, 0.1)
-    assert old(approximate=((Approximate(0.5, 1e-7), 1),)) == Approximate(0.5, 1e-7)
-    assert old() is None
-    assert not Composition([(old(gaussian=-1.0), 1)]).sound
-    with pytest.raises(ValueError, match="a release has one cost"):
-        old(pure=((0.1, 2),))
+    with pytest.raises(ImportError, match=r"Releases is now the cost of a release, such as Gauss"):
+        from admmbench.api import Releases  # noqa: F401
     with pytest.raises(AttributeError, match="has no attribute 'Relases'"):
         _ = admmbench.api.Relases
-
-
-def test_a_plan_with_the_old_name_is_that_of_the_new_one(tmp_path):
-    file = tmp_path / "own.py"
-    file.write_text(
-        "from admmbench.api import Releases, parameters\n"
-        "from admmbench.algorithms.outp import OutP\n\n"
-        "@parameters\n"
-        "class Own(OutP):\n"
-        "    def cost(self, t, problem, privacy, release):\n"
-        "        cost = super().cost(t, problem, privacy, release)\n"
-        "        return Releases(gaussian=cost.multiplier**-2)\n"
-    )
-    given = {"privacy": {"total": 2, "delta": 1e-5}, "sensitivity": "global", "rounds": 2}
-    with pytest.warns(FutureWarning, match="Releases is now"):
-        own = simulate("digits", str(file), **given)
-    usual = simulate("digits", "outp", **given)
-    np.testing.assert_allclose(own.epsilon_total, usual.epsilon_total, rtol=1e-6)

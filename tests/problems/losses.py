@@ -10,11 +10,11 @@ import pytest
 
 from admmbench.contracts.losses import STEP, Array, LossCase
 from admmbench.datasets import Dataset, RowSelection, Split
-from admmbench.engine.threads import Workers
+from admmbench.engine.threads import one_by_one
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.rows import BoundRows
 
-ALL = Workers(1).map
+ALL = one_by_one
 STRENGTH = 0.3
 HUBERS: list[Mapping[str, Any]] = [
     {"name": "huber", "threshold": 0.3},

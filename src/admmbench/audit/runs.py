@@ -16,7 +16,7 @@ from admmbench.base.types import Array, Block, Federation, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.context import Context
 from admmbench.engine.rounds import assemble, do_round, start
-from admmbench.engine.threads import Workers
+from admmbench.engine.threads import one_by_one
 from admmbench.privacy import Sampler
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
@@ -73,7 +73,7 @@ class Run:
         # Each run has a method of its own, so that nothing is kept in it for another run.
         self.method = copy.deepcopy(spec.method)
         context = Context(strategy=RecordingStrategy())
-        federation = assemble(spec, data.data, Workers(1), context, absent=data.absent)
+        federation = assemble(spec, data.data, one_by_one, context, absent=data.absent)
         blocks = federation.blocks
         if forced is not None:
             blocks = _with_forced_rows(federation, forced, taken, data.absent)

@@ -25,11 +25,11 @@ from admmbench.contracts.runs import (
     RECORDS,
     ROUNDS,
     Array,
-    Backwards,
     FinalState,
     Halfway,
     MethodCase,
     StoppedError,
+    backwards,
     ensure_agreement,
     ensure_same,
     run_without_engine,
@@ -201,7 +201,7 @@ def threads_and_the_order_of_agents_change_no_bit(case: MethodCase) -> None:
     """Ensure that a step reads and writes its own block only, and that sums are in the order of agents."""
     usual = run_without_engine(case.spec(), case.data, ROUNDS, size=1).content
     with workers(3) as threads:
-        pools = {"threads change": threads, "the order of agents changes": Backwards(1)}
+        pools = {"threads change": threads, "the order of agents changes": backwards}
         for change, pool in pools.items():
             final = run_without_engine(case.spec(), case.data, ROUNDS, size=1, pool=pool)
             ensure(

@@ -25,7 +25,7 @@ from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import assemble, do_round, start
 from admmbench.engine.snapshot import Snapshot
-from admmbench.engine.threads import Workers, workers
+from admmbench.engine.threads import Map, one_by_one, workers
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.packing import pack
 from admmbench.jobs.simulate import run_spec
@@ -158,12 +158,9 @@ class MethodCase:
         return self.trace()
 
 
-class Backwards(Workers):
-    """Workers that serve the last agents first."""
-
-    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Apply a function, and return results in the order of the items."""
-        return [function(item) for item in reversed(items)][::-1]
+def backwards(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Serve the last agents first, and return results in the order of the items."""
+    return [function(item) for item in reversed(items)][::-1]
 
 
 class StoppedError(Exception):
@@ -231,7 +228,7 @@ def run_without_engine(
     data: Dataset,
     rounds: int,
     size: int | None = None,
-    pool: Workers | None = None,
+    pool: Map = one_by_one,
 ) -> FinalState:
     """Run some rounds of a method without the engine.
 
@@ -246,10 +243,10 @@ def run_without_engine(
     size
         Number of agents in a block; chosen as in other runs if absent.
     pool
-        Workers that serve the blocks; a single one if absent.
+        Serves the blocks.
     """
-    with workers(1) as alone, np.errstate(over="ignore", invalid="ignore"):
-        federation = assemble(spec, data, pool or alone, size=size)
+    with workers(1), np.errstate(over="ignore", invalid="ignore"):
+        federation = assemble(spec, data, pool, size=size)
         method = spec.method
         state = start(method, federation)
         for t in range(1, rounds + 1):

@@ -20,7 +20,7 @@ from admmbench.engine import devices
 from admmbench.engine.context import ONE_THREAD, Context, Splitter
 from admmbench.engine.snapshot import Snapshot
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
-from admmbench.engine.threads import Workers, block_size, workers
+from admmbench.engine.threads import Map, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.privacy import Noise, Sampler
@@ -74,7 +74,7 @@ def run_rounds(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -
     return trace if computed is spec else trace.repeated(spec.seeds)
 
 
-def _run(spec: RunSpec, dataset: Dataset, pool: Workers, context: Context) -> Trace:
+def _run(spec: RunSpec, dataset: Dataset, pool: Map, context: Context) -> Trace:
     """Compute the parts of a run, one after another."""
     runs, done = spec.parts, list[dict[str, Any]]()
     begun = False
@@ -117,7 +117,7 @@ def _trace(spec: RunSpec) -> Trace:
 def assemble(
     spec: RunSpec,
     dataset: Dataset,
-    pool: Workers,
+    pool: Map,
     context: Context = ONE_THREAD,
     size: int | None = None,
     absent: int | None = None,
@@ -131,7 +131,7 @@ def assemble(
     dataset
         The data set.
     pool
-        Threads.
+        Serves the blocks of agents.
     context
         How it is computed; a device serves all agents together.
     size
@@ -165,7 +165,7 @@ def assemble(
     if isinstance(problem, BoundRows) and problem.feasible:
         strategy = Projected(strategy, problem.feasible)
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
-    federation = Federation(problem, budget, blocks, choices, pool.map, strategy)
+    federation = Federation(problem, budget, blocks, choices, pool, strategy)
     return observed(federation, spec.method.observers(spec.as_problem))
 
 

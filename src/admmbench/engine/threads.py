@@ -8,14 +8,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from admmbench.problems.base import BoundProblem
-
-T = TypeVar("T")
-ItemT = TypeVar("ItemT")
 
 # A block's models should not be far from a core, and its work should outweigh the cost of handing it to a thread.
 BLOCK_BYTES = 6 * 2**20
@@ -38,30 +35,18 @@ def block_size(problem: BoundProblem[Any]) -> int:
     return math.ceil(problem.n_agents / blocks)  # as equal as can be
 
 
-class Workers:
-    """Threads that serve the items of a list.
+Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Applies a function to all items of a list, and returns results in their order."""
 
-    Each worker takes the next item as soon as it is free, as agents differ in size.
-    """
 
-    def __init__(self, threads: int) -> None:
-        self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
-
-    def map(self, function: Callable[[ItemT], T], items: Sequence[ItemT]) -> list[T]:
-        """Apply a function to all items, and return results in their order."""
-        if self._executor is None:
-            return [function(item) for item in items]
-        return list(self._executor.map(function, items))
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
+def one_by_one(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Serve items in one thread."""
+    return [function(item) for item in items]
 
 
 @contextlib.contextmanager
-def workers(threads: int) -> Iterator[Workers]:
-    """Keep threads for a run; meanwhile every BLAS call uses one thread.
+def workers(threads: int) -> Iterator[Map]:
+    """Keep threads for a run, that take the next item as soon as they are free; every BLAS call uses one thread.
 
     Raises
     ------
@@ -71,12 +56,12 @@ def workers(threads: int) -> Iterator[Workers]:
     if threads < 1:
         raise ValueError(f"threads: expected at least 1, got {threads}")
     _keep_freed_memory()
-    pool = Workers(threads)
-    with threadpool_limits(1, user_api="blas"):
-        try:
-            yield pool
-        finally:
-            pool.close()
+    with threadpool_limits(1, user_api="blas"), contextlib.ExitStack() as stack:
+        if threads == 1:
+            yield one_by_one
+            return
+        executor = stack.enter_context(ThreadPoolExecutor(threads))
+        yield lambda function, items: list(executor.map(function, items))
 
 
 @cache
