@@ -17,11 +17,9 @@ from admmbench.audit.attacks import lower_bound
 from admmbench.audit.findings import Audit
 from admmbench.audit.levels import log_ratio
 from admmbench.audit.neighbours import make_neighbours, other_records, unshuffled
-from admmbench.audit.runs import RunData, record_rounds, run_pair
+from admmbench.audit.runs import run_pair
 from admmbench.audit.settings import AuditSettings
 from admmbench.base.exact import UnsolvedSubproblemError
-from admmbench.base.linearized import Linearized
-from admmbench.contracts import runs
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds, threads
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
@@ -279,58 +277,6 @@ def test_extra_round_of_the_code_is_audited():
     assert short_audit("objp", settings=settings, rounds=2, evaluate_every=1).rounds == 2
     found = short_audit("objp", settings=settings, rounds=2, evaluate_every=1, variant="reference")
     assert found.rounds == 3
-
-
-SEVERAL = '''
-from admmbench.api import *
-from admmbench.algorithms.outp import OutP
-
-@parameters
-class Several(OutP):
-    """OutP with three local updates."""
-    updates = property(lambda self: 3)
-'''
-
-LINEARIZED = [name for name in OVER_ROWS if issubclass(resolve(name), Linearized)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "variant", "params", "penalty"),
-    [
-        *((*each, "l2") for each in every(LINEARIZED)),
-        ("objp", "paper", {}, "l1"),
-        ("objp", "reference", {}, "l1"),
-    ],
-    ids=str,
-)
-def test_plain_rounds_are_those_of_the_passes(name, variant, params, penalty):
-    problem = {"loss": "softmax", "penalty": penalty, "strength": 0.1}
-    given = {"variant": variant, "params": params, "seeds": 3, "dtype": "float64"}
-    compare_with_passes(make_spec(name, problem=problem, **given))
-
-
-@pytest.mark.slow
-def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
-    file = tmp_path / "several.py"
-    file.write_text(SEVERAL)
-    compare_with_passes(make_spec(str(file), seeds=3, dtype="float64"))
-
-
-def compare_with_passes(spec):
-    plain, fused = (
-        record_rounds(spec, RunData(THREE), range(1, 5)),
-        runs.run_without_engine(spec, THREE, 4),
-    )
-    assert plain.transcripts[0] or spec.release is None
-    for part in ("w", "z", "dual", "average", "iterates"):
-        ours, theirs = (getattr(each.state, part) for each in (plain, fused))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11, err_msg=part)
-    ledgers = [b.noise.ledgers for b in plain.federation.blocks]
-    others = [b.noise.ledgers for b in fused.federation.blocks]
-    assert [[a.composition() for a in b] for b in ledgers] == [
-        [a.composition() for a in b] for b in others
-    ]
 
 
 @pytest.mark.parametrize(

@@ -119,14 +119,6 @@ def test_only_the_chosen_accountants_compose(monkeypatch, tmp_path):
     assert heads(experiment, results) == ["ε composed", "ε guaranteed", "Guarantee"]
 
 
-def test_totals_do_not_depend_on_the_choice():
-    arguments = {"rounds": 4, "evaluate_every": 2, "epsilon": 0.5}
-    everything = simulate("digits", "outp", **arguments)
-    assert {"epsilon_composed", "epsilon_moments"} <= set(everything)
-    alone = simulate("digits", "outp", accountants=["rdp"], **arguments)
-    np.testing.assert_array_equal(everything.epsilon_composed, alone.epsilon_composed)
-
-
 def test_equal_choices_are_equal_runs():
     specs = [
         RunSpec(dataset="digits", algorithm="objp", accountants=names)
@@ -148,12 +140,6 @@ def test_a_figure_of_a_total_that_is_not_computed_is_refused():
     assert Experiment.model_validate({**EXPERIMENT, "figures": [figure]})
     with pytest.raises(ValidationError, match=r"figures\.0\.metric: unknown metric"):
         Experiment.model_validate({**EXPERIMENT, "figures": [figure], "accountants": ["rdp"]})
-
-
-def test_distributions_of_losses_are_composed_for_who_asks():
-    trace = simulate("digits", "objp", rounds=2, evaluate_every=2, epsilon=0.5, accountants=["pld"])
-    assert 0.9 < float(trace.epsilon_pld[-1] / trace.epsilon_composed[-1]) < 1
-    assert "epsilon_pld" not in simulate("digits", "objp", rounds=1, epsilon=0.5)
 
 
 @pytest.mark.parametrize(

@@ -88,38 +88,6 @@ def test_the_curve_of_noise_without_divergences_has_numbers():
     np.testing.assert_allclose(of(Gaussian(1e-160, 0.5), 2).power([0, 1e-4, 1]), 1)
 
 
-@pytest.mark.parametrize(
-    ("cost", "count", "misses", "advantage"),
-    [
-        (
-            Gaussian(1 / 1.5),
-            1,
-            [0.9441087745278574, 0.7956966082404342, 0.4135398656938536, 0.06680720126885801],
-            0.5467452952462635,
-        ),
-        (
-            Laplace(0.2, 0.2, 0.2),
-            30,
-            [0.979613835009363, 0.8983107421427946, 0.5870922799646051, 0.14381784340819018],
-            0.40496991808129984,
-        ),
-        (
-            Gaussian(2.0, 0.1),
-            50,
-            [0.9963516114256821, 0.9731773823964222, 0.8156506336238524, 0.355351591797264],
-            0.1462927809274333,
-        ),
-    ],
-    ids=["normal", "laplace", "samples"],
-)
-def test_curves_are_those_of_riskcal(cost, count, misses, advantage):
-    """Version 1.5.1: analysis.conversions.get_beta_from_gdp and, for dp-accounting's distributions, _from_pld."""
-    found = of(cost, count)
-    np.testing.assert_allclose(1 - found.power([1e-3, 0.01, 0.1, 0.5]), misses, rtol=2e-5)
-    assert found.advantage == pytest.approx(advantage, rel=4e-5)
-    assert (1 - found.power([1e-3, 0.01, 0.1, 0.5]) <= np.array(misses) * (1 + 1e-12)).all()
-
-
 def test_noise_on_many_entries_hides_what_its_norms_allow():
     """A hundred releases move 400 of many entries by 0.0025 scales, but the ledger knows only the norms."""
     found = of(Laplace(1.0, 0.05, 0.02), 100)

@@ -38,17 +38,6 @@ def test_any_total_is_the_printed_minimum_over_the_integers(releases, delta):
     assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
 
 
-@pytest.mark.parametrize(("tau", "between"), [(1, 1.4), (2, 2.4), (3, 3.5), (7, 7.5)])
-def test_the_best_moment_may_lie_on_either_side_of_the_real_one(tau, between):
-    """The real minimiser sqrt(2 ln(1 / delta) / G) is `between`; tau and tau + 1 are equal at sqrt(tau (tau + 1))."""
-    delta = 1e-5
-    log = math.log(1 / delta)
-    ledger = ledger_of(Gaussian(between / math.sqrt(2 * log)))
-    best = tau if between**2 < tau * (tau + 1) else tau + 1
-    total = log / between**2 * (best + 1) + log / best
-    assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
-
-
 @pytest.mark.parametrize("inverse_multiplier", [32, 33, 33.3, 33.5, 33.7, 34])
 def test_never_below_the_tight_total_where_single_losses_underflow(inverse_multiplier):
     """Tight totals from 650 to 750, where exp(-loss) and its inverse leave the range of floats."""

@@ -70,18 +70,6 @@ def test_the_ledgers_of_a_run_have_what_its_account_has(name, privacy):
     assert "nobody but an agent learns in which rounds it takes part" in guarantee(spec).conditions
 
 
-@pytest.mark.parametrize(("name", "privacy"), SAMPLED, ids=str)
-def test_audits_find_nothing(name, privacy):
-    settings = AuditSettings(rounds=2, repeats=60, canaries=["worst"])
-    given = {
-        "problem": WEIGHED_BY_AGENT,
-        "privacy": privacy,
-        "params": PARAMS[name],
-        "epsilon": 8.0,
-    }
-    assert short_audit(name, TWO, settings, **given).complete
-
-
 def too_often(coins, self, t, q):
     return coins(self, t, min(1, 2 * q))
 
