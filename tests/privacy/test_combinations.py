@@ -29,13 +29,13 @@ def found():
 
 def test_every_combination_has_a_total_or_a_reason():
     expected = itertools.product(
-        NOISY,
         ("record", "agent"),
         ("agents", "secure_sum"),
         ("zero_out", "replace"),
         ("no", "records", "agents", "cohort"),
+        NOISY,
     )
-    keys = [(c.method, c.unit, c.threat_model, c.relation, c.sampled) for c in found()]
+    keys = [(c.unit, c.threat_model, c.relation, c.sampled, c.method) for c in found()]
     assert keys == list(expected)
     for each in found():
         assert bool(each.total) != bool(each.reason)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -68,37 +69,33 @@ class Combination:
 def combinations() -> Iterator[Combination]:
     """Give every combination of every built-in method over rows that declares noise."""
     threat_models = get_args(PrivacySettings.model_fields["trust"].annotation)
-    for method in algorithms.list_algorithms():
-        cls = algorithms.resolve(method)
-        if cls.release is None or "rows" not in cls.sharing:
-            continue
-        for of in itertools.product(get_args(Unit), threat_models, get_args(Relation), SAMPLED):
-            yield _combination(method, *of)
+    classes = {name: algorithms.resolve(name) for name in algorithms.list_algorithms()}
+    noisy = [name for name, cls in classes.items() if cls.release and "rows" in cls.sharing]
+    settings = get_args(Unit), threat_models, get_args(Relation), SAMPLED
+    for *of, method in itertools.product(*settings, noisy):
+        yield _combination(method, *of)
 
 
 def _combination(
     method: str, unit: Unit, threat_model: str, relation: Relation, sampled: str
 ) -> Combination:
     of = (method, unit, threat_model, relation, sampled)
-    cls, settings = algorithms.resolve(method), SAMPLED[sampled]
-    samples = "sampling" in {field.name for field in fields(cls)}
-    if "params" in settings and not samples:
+    cls, sampling = algorithms.resolve(method), SAMPLED[sampled]
+    # Methods with samples have them by default.
+    params = {"sampling": 1.0} if "sampling" in {field.name for field in fields(cls)} else {}
+    if "params" in sampling and not params:
         return Combination(*of, None, f"params.sampling: {method} has no samples of records")
+    privacy = {"unit": unit, "trust": threat_model, "relation": relation}
     try:
         spec = RunSpec(
             **_SETTING,
             algorithm=method,
-            params={"sampling": 1.0, **settings.get("params", {})} if samples else {},
+            params=params | sampling.get("params", {}),
             rounds=1 if cls.one_shot else 10,
             problem={**_PROBLEM, "average": "agents" if unit == "agent" else "records"},
-            privacy={
-                "unit": unit,
-                "trust": threat_model,
-                "relation": relation,
-                **settings.get("privacy", {}),
-            },
+            privacy=privacy | sampling.get("privacy", {}),
         )
-        total = of_run(spec, load_dataset(spec.dataset)).ledger.epsilon(spec.delta)
+        total = of_run(spec, load_dataset(spec.dataset)).total
     except ValidationError as error:
         (first, *_) = error.errors()
         return Combination(*of, None, str(first.get("ctx", {}).get("error", first["msg"])))
@@ -107,28 +104,21 @@ def _combination(
 
 def markdown() -> str:
     """Return a table in Markdown, and the reasons of refusals below it, where METHOD stands for each of the methods."""
-    groups: dict[tuple[str, ...], list[Combination]] = defaultdict(list)
-    for combination in combinations():
-        groups[
-            combination.unit, combination.threat_model, combination.relation, combination.sampled
-        ].append(combination)
     reasons: dict[str, int] = {}
-    rows = []
-    for key, group in groups.items():
+    key = attrgetter("unit", "threat_model", "relation", "sampled")
+    head = ("unit", "trust", "relation", "sampled", "total", "refused, by the reason below")
+    lines: list[Sequence[str]] = [head, ("---",) * len(head)]
+    for of, group in itertools.groupby(combinations(), key):
         totals: dict[str, list[str]] = defaultdict(list)
         refused: dict[int, list[str]] = defaultdict(list)
-        for combination in group:
-            if combination.total:
-                value, kind = combination.total
-                totals[f"{value:.3g}{'' if kind == 'proved' else f' ({kind})'}"].append(
-                    combination.method
-                )
+        for each in group:
+            if each.total:
+                value, kind = each.total
+                totals[f"{value:.3g}{'' if kind == 'proved' else f' ({kind})'}"].append(each.method)
             else:
-                text = re.sub(rf"\b{combination.method}\b", "METHOD", combination.reason)
-                refused[reasons.setdefault(text, len(reasons) + 1)].append(combination.method)
-        rows.append((*key, _listed(totals), _listed(refused)))
-    head = ("unit", "trust", "relation", "sampled", "total", "refused, by the reason below")
-    lines = [head, ("---",) * len(head), *rows]
+                text = re.sub(rf"\b{each.method}\b", "METHOD", each.reason)
+                refused[reasons.setdefault(text, len(reasons) + 1)].append(each.method)
+        lines.append((*of, _listed(totals), _listed(refused)))
     table = ["| " + " | ".join(cells) + " |" for cells in lines]
     return "\n".join([*table, "", *(f"{n}. {text}" for text, n in reasons.items())])
 
