@@ -89,20 +89,7 @@ def lower_bound(
 ) -> Finding:
     """Bound epsilon from below by an attack, and compare it with the ledger's total, and its rates with the curve.
 
-    Parameters
-    ----------
-    level, canary
-        Names.
-    scores
-        Scores that the attack gives to all runs.
-    delta
-        Delta of the guarantee.
-    confidence
-        Confidence in the bound and in the rates, together.
-    ledger
-        All releases of the agent with the largest total ε.
-    attack
-        The attack in words.
+    The ledger is that of the agent with the largest total ε; the confidence is in the bound and the rates together.
     """
     first, second = (np.nan_to_num(part) for part in scores)
     counts = _threshold_counts(first, second, delta, confidence)

@@ -67,23 +67,7 @@ def audit(
     The audit partitions the rows without shuffling, computes in the precision of the run, and uses seeds of its own. It
     does the first round, the last one, and others drawn at random, one right after another; fewer than the settings ask
     for if the transcript of one seed would exceed 4 GiB. Runs on neighbouring data sets are compared in all rounds, or
-    in 100 of them.
-
-    Parameters
-    ----------
-    spec
-        Specification of the run.
-    data
-        Data set of the run.
-    settings
-        Number of rounds, runs and canaries of the audit.
-    progress
-        Function that is called with the number of pieces of work done, and of all pieces.
-
-    Returns
-    -------
-    Audit
-        All findings; where there is nothing to audit, a comment says why.
+    in 100 of them. Where there is nothing to audit, a comment says why.
     """
     if comment := _reason_not_to_audit(spec):
         return Audit(comment=comment)
@@ -174,19 +158,10 @@ def choose_rounds(spec: RunSpec, count: int) -> tuple[int, ...]:
 class CanaryRuns:
     """Findings and scores of all runs with one canary.
 
-    Parameters
-    ----------
-    spec
-        Specification of the audited run.
-    neighbours
-        Data sets that differ in the canary.
-    probed
-        Findings of the levels that look at all rounds.
-
     Attributes
     ----------
     checks
-        Findings of the first three levels.
+        Findings of the first three levels, first those of the levels that look at all rounds.
     scores
         Scores of all runs, by the level and the words of an attack: on the final model, on all messages, and on the
         grid of noise inside a problem if there is such noise.
@@ -274,15 +249,8 @@ def probe(spec: RunSpec, neighbours: NeighbouringData, rounds: Sequence[int]) ->
     seen. A bound by clipping is reached only where other records pull the other way: the worst record among such ones
     is looked at where it shows less than the bound among the agent's own.
 
-    Parameters
-    ----------
-    spec
-        Specification of the audited run, unshuffled.
-    neighbours
-        Neighbouring data sets. They are compared under the relation of the run, and where the record contributes
-        nothing: noise is scaled by the shift of one contribution.
-    rounds
-        Numbers of the rounds.
+    Data sets are compared under the relation of the run, and where the record contributes nothing: noise is scaled by
+    the shift of one contribution.
     """
     findings = defaultdict(list)
     for relation in dict.fromkeys(("zero_out", spec.privacy.relation)):

@@ -334,14 +334,7 @@ def log_ratio(replays: Replays, sampling: float) -> Array:
 
     An attacker who does not see the sample sees a mixture on both data sets: the ratio is (1 - q) p + q p' over
     (1 - q) p + q p'', where p is the density without the canary and the record in its place, and p' and p'' are the
-    densities with each of them.
-
-    Parameters
-    ----------
-    replays
-        The run, and its replays on both data sets.
-    sampling
-        q, the probability that the canary takes part.
+    densities with each of them; q is the probability that the canary takes part.
     """
     total = np.zeros(replays.run.federation.problem.n_seeds)
     # Where noise is inside a problem too, the solver's error is no shift for an adversary who sees the sum alone.

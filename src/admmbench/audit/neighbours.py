@@ -45,15 +45,7 @@ def make_neighbours(
 ) -> Iterator[NeighbouringData]:
     """Make the neighbouring data sets of each named canary.
 
-    Parameters
-    ----------
-    spec, data
-        Audited run, unshuffled, and its data set. The seeds are those of a pilot run, whose models choose a canary's
-        target.
-    rounds
-        Rounds of the pilot run.
-    names
-        Names of the canaries.
+    Seeds and rounds are those of a pilot run, whose models choose a canary's target.
     """
     pilot = record_rounds(spec, RunData(data), rounds)
     problem = pilot.federation.problem

@@ -56,25 +56,8 @@ def attack(
     """Attack one run with many canaries.
 
     Replays of the run, each with one canary of every observer, show the shift that a canary would add to a message. A
-    server observes each agent's messages, or under a secure sum their sum alone.
-
-    Parameters
-    ----------
-    spec, data
-        Audited run, unshuffled, and its data set.
-    count
-        Largest number of canaries: no more than the agents have records.
-    rounds
-        Numbers of the rounds.
-    confidence
-        Confidence in the bound.
-    progress
-        Function that is called with the number of runs done, and of all runs.
-
-    Returns
-    -------
-    tuple
-        The finding, and its numbers; None where the attack does not apply.
+    server observes each agent's messages, or under a secure sum their sum alone. There are no more canaries than the
+    agents have records, and no numbers where the attack does not apply.
     """
     if spec.privacy.unit == "agent":
         return inapplicable_finding(
@@ -140,11 +123,6 @@ def _finding(many: ManyCanaries) -> Finding:
 
 class Canaries:
     """Records that a run may have: at random corners of the admissible range, with random targets.
-
-    Parameters
-    ----------
-    spec, data, count
-        See `attack`.
 
     Attributes
     ----------
@@ -261,8 +239,6 @@ def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple
         Logarithms of the odds of each coin, shape (m,); a score that is no number tells nothing.
     coins
         Whether the run has each canary, shape (m,).
-    delta, confidence
-        Delta and confidence of the bound that should be large.
     """
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores), kind="stable")
@@ -286,15 +262,6 @@ def epsilon_lower_by_guesses(
     The theorem is about a number of guesses that is fixed in advance. Here the scores choose it, and delta may tell
     canaries where few guesses are enough. So each of the two terms of `chances` has a part of the level of its own,
     which no score chooses: the sum over all outputs is then at most the level.
-
-    Parameters
-    ----------
-    canaries, guesses, right
-        Numbers of canaries, of guesses about them, and of right guesses.
-    delta
-        Delta of the guarantee.
-    confidence
-        Confidence in the bound.
     """
     level = 1 - confidence
     delta_part = min(_MOST_OF_DELTA, 2 * canaries * delta / level)
@@ -317,13 +284,6 @@ def chances(
 
     With ``f(v)`` the chance that a binomial variable is at least v, both terms are ``f(v)`` and the largest of
     ``2 m delta (f(v - i) - f(v)) / i`` over whole numbers i from 1 (Steinke, Nasr and Jagielski 2023, theorem 5.2).
-
-    Parameters
-    ----------
-    canaries, guesses, right
-        See `epsilon_lower_by_guesses`.
-    epsilon, delta
-        Parameters of the guarantee.
     """
     chance = expit(epsilon)
     tail = binom.sf(right - 1, guesses, chance)

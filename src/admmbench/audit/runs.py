@@ -38,10 +38,6 @@ class Run:
 
     Parameters
     ----------
-    spec
-        Specification of the run.
-    data
-        Data set, perhaps without one agent.
     forced
         Training row or rows that take part in every round, or in none, whatever is sampled.
     noise_factors
@@ -95,15 +91,7 @@ class Run:
             source.start_ledgers()
 
     def round(self, t: int, replayed: Run | None = None) -> None:
-        """Do a round.
-
-        Parameters
-        ----------
-        t
-            Number of the round.
-        replayed
-            Run whose noisy values of round t take the place of this run's own; None if there is none.
-        """
+        """Do a round, perhaps with the noisy values of a replayed run in place of its own."""
         secure = self.federation.privacy.summed
         transcripts = replayed.transcripts if replayed else None
         if transcripts and secure:
@@ -221,18 +209,7 @@ def run_pair(
 ) -> Pair:
     """Run a method on two data sets, each with seeds of its own, and replay each run as in `Replays`.
 
-    Parameters
-    ----------
-    spec
-        Specification of the runs.
-    pair
-        Data sets that differ in a row, or in all rows of its owner.
-    row
-        The row.
-    rounds
-        Numbers of the rounds.
-    seeds
-        Seeds of the runs on each data set.
+    The data sets differ in the row, or in all rows of its owner.
     """
     sampled = spec.sampling < 1
     # Otherwise nothing is in its place, so that nobody sees whether it takes part.

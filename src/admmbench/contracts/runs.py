@@ -230,21 +230,7 @@ def run_without_engine(
     size: int | None = None,
     pool: Map = one_by_one,
 ) -> FinalState:
-    """Run some rounds of a method without the engine.
-
-    Parameters
-    ----------
-    spec
-        Specification of the run.
-    data
-        Data set of the run.
-    rounds
-        Number of rounds.
-    size
-        Number of agents in a block; chosen as in other runs if absent.
-    pool
-        Serves the blocks.
-    """
+    """Run some rounds of a method without the engine, with so many agents in a block, or as many as in other runs."""
     with workers(1), np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, data, pool, size=size)
         method = spec.method

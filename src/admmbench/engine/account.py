@@ -65,14 +65,7 @@ class Account(NamedTuple):
         }
 
     def searched(self, trials: float) -> dict[str, float]:
-        """Return the total of a search for settings, by the trials that an attacker sees.
-
-        Parameters
-        ----------
-        trials
-            How many there are, each with these releases, or their mean number where it is drawn; see `epsilon_in_scope`
-            for parts of one.
-        """
+        """Return the total of a search for settings, by the trials that an attacker sees, see `epsilon_in_scope`."""
         composition, seen = self.ledger.composition(), Ledger()
         for cost, count in composition:
             seen.add(cost, math.ceil(trials) * count)

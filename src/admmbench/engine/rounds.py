@@ -40,21 +40,7 @@ class AlgorithmError(RuntimeError):
 
 
 def run_rounds(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> Trace:
-    """Do the rounds of a run.
-
-    Parameters
-    ----------
-    spec
-        What to run.
-    dataset
-        The data set.
-    context
-        How it is computed.
-
-    Returns
-    -------
-    Trace
-        What was measured.
+    """Do the rounds of a run, and return what was measured.
 
     Raises
     ------
@@ -126,16 +112,10 @@ def assemble(
 
     Parameters
     ----------
-    spec
-        What to run.
-    dataset
-        The data set.
     pool
         Serves the blocks of agents.
-    context
-        How it is computed; a device serves all agents together.
     size
-        Agents that are served together; by default as many as suit the machine.
+        Agents that are served together; by default as many as suit the machine. A device serves all together.
     absent
         Agent whose records are taken away, if any: its neighbour in an audit.
 

@@ -23,15 +23,6 @@ class Trace:
 
     Where records are classified, ``mistakes`` counts, for each test record (dim ``record``), the seeds whose last model
     gets it wrong, among those that neither diverged nor ran out of time.
-
-    Parameters
-    ----------
-    seeds
-        Seeds of the batch.
-    rounds
-        Rounds that are evaluated.
-    variables
-        What is measured; see `measured`.
     """
 
     def __init__(self, seeds: Sequence[int], rounds: Sequence[int], variables: Variables) -> None:

@@ -295,14 +295,10 @@ def perturb(values: Array, drawn: Drawn, p: int, s: int, tile: int, room: Room) 
     ----------
     values
         At most TILE numbers.
-    drawn
-        The noise.
     p, s
         The agent and the seed.
     tile
         Number of the tile in the release.
-    room
-        What the noise is made in.
 
     Returns
     -------
@@ -338,15 +334,7 @@ def perturb(values: Array, drawn: Drawn, p: int, s: int, tile: int, room: Room) 
 
 @njit(nogil=True)
 def perturb_all(values: Array, drawn: Drawn) -> None:
-    """Add noise to the releases of B agents and S seeds in place.
-
-    Parameters
-    ----------
-    values
-        Shape (B, S, entries).
-    drawn
-        The noise.
-    """
+    """Add noise to the releases of B agents and S seeds in place, shape (B, S, entries)."""
     agents, seeds, size = values.shape
     room = Room(np.empty(2 * TILE, np.uint32), np.empty(TILE))
     for p in range(agents):
@@ -393,15 +381,7 @@ def poisson_sample(key: Array, t: int, n: int, probability: float) -> Array:
 
 @njit(nogil=True)
 def uniform(key: Array, t: int) -> float:
-    """Draw a number between 0 and 1 for a round.
-
-    Parameters
-    ----------
-    key
-        Of seed and agent, two words.
-    t
-        The round.
-    """
+    """Draw a number between 0 and 1 for a round; the key, of seed and agent, has two words."""
     words = np.empty(TILE, np.uint32)
     fill_words(key, np.array([t, 0]), 0, 2, words)
     return (words[0] + words[1] / 2.0**32) / 2.0**32
