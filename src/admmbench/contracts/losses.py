@@ -15,16 +15,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from admmbench.base.types import Array
 from admmbench.contracts import Check, ensure
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
-
-Array = NDArray[Any]
 
 STEP = 1e-6
 _ROUNDING = 1e-9

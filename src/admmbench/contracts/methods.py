@@ -17,14 +17,13 @@ from pydantic import ValidationError
 from admmbench.algorithms import resolve
 from admmbench.base.algorithm import Caveat
 from admmbench.base.outcomes import SUCCESSFUL
-from admmbench.base.types import Guarantee, Models
+from admmbench.base.types import Array, Guarantee, Models
 from admmbench.contracts import Check, ensure, noise
 from admmbench.contracts.made_up_data import written_by
 from admmbench.contracts.runs import (
     AGENTS,
     RECORDS,
     ROUNDS,
-    Array,
     FinalState,
     Halfway,
     MethodCase,

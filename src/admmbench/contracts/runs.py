@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from admmbench.algorithms import resolve
 from admmbench.base.algorithm import Algorithm
-from admmbench.base.types import Federation
+from admmbench.base.types import Array, Federation
 from admmbench.contracts import ensure
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
@@ -34,8 +33,6 @@ from admmbench.problems.base import State
 from admmbench.problems.penalties import PENALTIES
 from admmbench.spec.run import RunSpec
 from admmbench.validation import configured, messages
-
-Array = NDArray[Any]
 
 AGENTS, ROUNDS, EVERY = 4, 9, 4
 RECORDS = 61  # no multiple of the agents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
@@ -66,18 +65,11 @@ class Account(NamedTuple):
 
     def searched(self, trials: float) -> dict[str, float]:
         """Return the total of a search for settings, by the trials that an attacker sees, see `epsilon_in_scope`."""
-        composition, seen = self.ledger.composition(), Ledger()
-        for cost, count in composition:
-            seen.add(cost, math.ceil(trials) * count)
-        return {
-            "every trial is seen": seen.epsilon(self.delta),
-            **{
-                f"the best alone is seen, of a {shape} number (by Renyi divergences)": selected(
-                    composition, self.delta, trials, shape
-                )
-                for shape in SHAPES
-            },
-        }
+        totals = {"every trial is seen": self.ledger.repeated(trials).epsilon(self.delta)}
+        for shape in SHAPES:
+            scope = f"the best alone is seen, of a {shape} number (by Renyi divergences)"
+            totals[scope] = selected(self.ledger.composition(), self.delta, trials, shape)
+        return totals
 
 
 def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:

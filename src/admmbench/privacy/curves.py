@@ -9,17 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from admmbench.privacy.composition import renyi_accountant
 from admmbench.privacy.distributions import divergences
-from admmbench.privacy.events import ORDERS, Composition
-
-Array = NDArray[np.floating[Any]]
+from admmbench.privacy.events import ORDERS, Array, Composition
 
 # The grid of losses is fine at this delta.
 _FINE = 1e-6

@@ -19,12 +19,9 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from admmbench.compiled import njit
-from admmbench.privacy.events import Composition, Cost
-
-Array = NDArray[np.floating[Any]]
+from admmbench.privacy.events import Array, Composition, Cost
 
 # Points of a release and of a sum, at most: more memory and time are not spent, and totals are larger.
 _POINTS, _POINTS_OF_SUM = 2**17, 2**20

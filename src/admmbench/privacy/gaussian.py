@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from admmbench.privacy.events import ORDERS, Cost, Terms
+from admmbench.privacy.events import ORDERS, Array, Cost, Terms
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
-
-Array = NDArray[np.floating[Any]]
 
 # Moments of samples reach orders of so many multipliers, and are rounded by less than this.
 _REACH, _SUMMED = 250, 2.0**-42

@@ -35,6 +35,13 @@ class Ledger:
         merged, number = cost.merged(count)
         self._counts[merged] = self._counts.get(merged, 0) + number
 
+    def repeated(self, runs: float) -> Ledger:
+        """Return the ledger of so many runs with these releases; a part of a run counts as one."""
+        every = Ledger()
+        for cost, count in self.composition():
+            every.add(cost, math.ceil(runs) * count)
+        return every
+
     def variables(self) -> dict[str, Any]:
         """Return all releases so far, as JSON has them."""
         return {"mechanisms": [[cost.packed(), count] for cost, count in self.composition()]}

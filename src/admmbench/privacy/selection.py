@@ -34,10 +34,7 @@ def epsilon_in_scope(ledger: Ledger, delta: float, scope: CompositionScope, tria
         return ledger.epsilon(delta)
     if scope == "best_trial":
         return selected(ledger.composition(), delta, trials, "logarithmic", runs_after=1)
-    every = Ledger()
-    for cost, count in ledger.composition():
-        every.add(cost, (math.ceil(trials) + 1) * count)
-    return every.epsilon(delta)
+    return ledger.repeated(trials + 1).epsilon(delta)
 
 
 def selected(
