@@ -28,50 +28,19 @@ from admmbench.privacy import (
 )
 from admmbench.privacy.composition import renyi_accountant
 from admmbench.spec.run import RunSpec
+from tests.pages import ROOT, blocks
 from tests.privacy.ledgers import ledger_of
 
-# A plug-in: a kind of release, and a method that makes such releases.
-PLUG_IN = '''
-"""Randomised response that says nothing with probability 0.4."""
-
-from dataclasses import dataclass
-
-import numpy as np
-
+# A plug-in: the kind of release that a page shows, and a method that makes such releases.
+PAGE = ROOT / "docs/privacy/totals.md"
+(SHOWN,) = (block.text for block in blocks(PAGE) if "class Silent" in block.text)
+PLUG_IN = (
+    f"""
 from admmbench.algorithms.dpsgd import DPSGD
-from admmbench.api import ORDERS, Cost, Guarantee, Release, Sensitivity, parameters
-
-
-@dataclass(frozen=True)
-class Silent(Cost):
-    """Losses are epsilon, its negative, and, with probability ``silence``, 0."""
-
-    name = "silent"
-    laws = ("silent",)
-    pure = True
-
-    epsilon: float
-    silence: float = 0.4
-
-    @classmethod
-    def of_budget(cls, terms):
-        return cls(terms.contributions * terms.epsilon)
-
-    @property
-    def stated(self):
-        return self.epsilon, 0.0
-
-    def renyi(self):
-        both = np.logaddexp(ORDERS * self.epsilon, (1 - ORDERS) * self.epsilon)
-        spoken = np.log(1 - self.silence) + both - np.logaddexp(0, self.epsilon)
-        return np.logaddexp(np.log(self.silence), spoken) / (ORDERS - 1)
-
-    def hockey_stick(self, losses, absent):
-        nothing = np.maximum(-np.expm1(losses), 0)
-        spoken = super().hockey_stick(losses, absent)
-        return (1 - self.silence) * spoken + self.silence * nothing
-
-
+from admmbench.api import Guarantee, Release, Sensitivity, parameters
+{SHOWN.partition("ledger = ")[0]}
+"""
+    + '''
 @parameters
 class Quiet(DPSGD):
     """Its noise is not what it says."""
@@ -93,6 +62,7 @@ class Quiet(DPSGD):
         sent = np.concatenate(federation.each(noisy))
         return self.mean(sent, federation), sent
 '''
+)
 
 
 @pytest.fixture
@@ -201,7 +171,7 @@ def cost(request):
     """A cost of each kind."""
     if isinstance(request.param, Cost):
         return request.param
-    return request.getfixturevalue("silent")(0.7, 0.3)
+    return request.getfixturevalue("silent")(0.7)
 
 
 def test_a_cost_comes_back_from_its_numbers(cost):

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from admmbench.audit.runs import Run, RunData
-from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
 from admmbench.results import reference
 from admmbench.spec.guarantees import guarantee
 from admmbench.spec.run import RunSpec
-from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec, short_audit
+from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec
 
 PARAMS = {
     "dpsgd": {"learning_rate": 4.0},
@@ -78,14 +77,6 @@ def test_weights_and_shares_of_noise_tell_no_number_of_records(name):
         assert federation.privacy.summed == 5
         weights.append(np.concatenate([block.parts.weights for block in federation.blocks]))
     np.testing.assert_array_equal(*weights)
-
-
-@pytest.mark.parametrize("relation", ["zero_out", "replace"])
-@pytest.mark.parametrize("name", PARAMS)
-def test_audits_find_nothing(name, relation):
-    settings = AuditSettings(rounds=2, repeats=24, canaries=["worst", "natural"])
-    privacy = {"unit": "agent", "relation": relation}
-    assert short_audit(name, TWO, settings, problem=WEIGHED_BY_AGENT, privacy=privacy).complete
 
 
 def test_the_errors_of_the_page_are_those_of_the_kept_results():

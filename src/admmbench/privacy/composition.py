@@ -160,7 +160,7 @@ def _with_stated(composition: Composition, delta: float) -> float:
     return epsilon + sum(count * cost.stated[0] for cost, count in others)
 
 
-@accountant(
+accountant(
     "pld",
     "epsilon_pld",
     "composed privacy loss epsilon, privacy loss distributions",
@@ -168,11 +168,7 @@ def _with_stated(composition: Composition, delta: float) -> float:
     comment="infinite where a loss is too large, or delta too small",
     kinds=(Cost,),
     usual=False,
-)
-@lru_cache(maxsize=4096)
-def _pld(composition: Composition, delta: float) -> float:
-    """Privacy loss distributions alone."""
-    return total_epsilon(composition, delta)
+)(lru_cache(maxsize=4096)(total_epsilon))
 
 
 @accountant(
