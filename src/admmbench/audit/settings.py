@@ -97,10 +97,14 @@ def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
 
 def one_run_rounds(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> int:
     """Count the rounds of the attack with many canaries: as many as asked for, if their arrays fit into memory."""
+    fit = max(1, int(_MOST_OF_A_SEED / one_run_bytes(spec, data, settings)))
+    return min(settings.rounds or all_rounds(spec), all_rounds(spec), fit)
+
+
+def one_run_bytes(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> float:
+    """Estimate the bytes that the attack with many canaries keeps of a round: shifts by canaries, and transcripts."""
     size = spec.as_problem.loss.outputs(data) * data.n_features * spec.method.updates
-    # Of a round, shifts by canaries and transcripts are kept.
-    fit = int(_MOST_OF_A_SEED / (4 * size * settings.canaries + transcript_bytes(spec, data)))
-    return min(settings.rounds or all_rounds(spec), all_rounds(spec), max(1, fit))
+    return 4 * size * settings.canaries + transcript_bytes(spec, data)
 
 
 def transcript_bytes(spec: RunSpec, data: DatasetInfo) -> float:
