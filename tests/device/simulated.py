@@ -181,13 +181,12 @@ def compare_updates() -> None:
 def main() -> None:
     install()
     compare_updates()
-    from admmbench.contracts.made_up_data import make_dataset
+    from admmbench.contracts.made_up_data import make_dataset, using_some_columns
     from admmbench.engine.context import Context
     from admmbench.engine.rounds import assemble, run_rounds
     from admmbench.engine.threads import one_by_one
     from admmbench.spec.run import RunSpec
     from admmbench_cuda import noise, rows
-    from tests.device.narrow import using_some_columns
 
     # Few records go through the columns that they use, as many do.
     rows.COPY = 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.contracts.made_up_data import make_dataset
+from admmbench.contracts.made_up_data import make_dataset, using_some_columns
 from admmbench.datasets import load_dataset
 from admmbench.engine.context import Context
 from admmbench.files.installed import OWN
@@ -15,7 +15,6 @@ from admmbench.jobs.simulate import run_spec
 from admmbench.privacy import samplers
 from admmbench.results import reference
 from admmbench.study.config import read
-from tests.device.narrow import using_some_columns
 
 pytestmark = [
     pytest.mark.gpu,

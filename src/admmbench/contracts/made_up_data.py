@@ -39,6 +39,25 @@ def make_dataset(
     return written_by(data, rng.integers(0, writers, n_train), names)
 
 
+def using_some_columns(data: Dataset, numbers: Sequence[int], seed: int = 0) -> Dataset:
+    """Return the data with zeros in all but a random choice of columns of each writer's training records.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    numbers
+        Number of columns that are left, for each writer.
+    seed
+        Another seed chooses other columns.
+    """
+    X, rng = data.X_train.copy(), np.random.default_rng(seed)
+    for writer, number in enumerate(numbers):
+        rows = np.flatnonzero(data.attributes["writer"].train == writer)
+        X[np.ix_(rows, rng.permutation(data.n_features)[number:])] = 0
+    return replace(data, X_train=X)
+
+
 def written_by(
     data: Dataset, writers: NDArray[np.integer[Any]], names: Sequence[str] | None = None
 ) -> Dataset:
