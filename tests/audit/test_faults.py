@@ -563,13 +563,33 @@ def test_a_total_that_is_too_small(monkeypatch):
     assert found["black box"].startswith("The total does not hold: an attack shows")
 
 
-def test_noise_that_nobody_can_follow(broken):
-    body = """
+@pytest.mark.parametrize(
+    ("base", "body"),
+    [
+        (
+            "DVP",
+            """
 def update(self, sub):
     share = sub.noise.spherical(2 * sub.parts.gradient_bound / sub.n_samples)
     return self.minimize(sub, sub.dual) + share
-"""
-    found = short_audit(broken("DVP", body), TWO)
+""",
+        ),
+        (
+            "DPSGD",
+            """
+def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+    def noisy(block):
+        own, record = value(block), np.zeros((block.noise.keys.shape[1], 1), int)
+        release = block.noise.shared(1)
+        return own + release.share(sensitivity(block.parts), 1.0, record, own.shape[2:])
+    sent = np.concatenate(federation.each(noisy))
+    return self.mean(sent, federation), sent
+""",
+        ),
+    ],
+)
+def test_noise_that_nobody_can_follow(broken, base, body):
+    found = short_audit(broken(base, body), TWO)
     verdicts = {finding.level: finding.passed for finding in found.findings}
     assert verdicts.pop("black box") is True
     assert set(verdicts.values()) == {None}
