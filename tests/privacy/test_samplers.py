@@ -85,12 +85,6 @@ def test_logarithms_are_exact_where_their_series_is_longest(side):
         assert float(samplers.log(x)) == pytest.approx(math.log(x), rel=1e-15, abs=0)
 
 
-def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
-    """All 64 are 0: the size is 52 ln 2 and an exponential number."""
-    sizes = [-samplers.log_of_tail(np.uint64(0), KEY, np.zeros(2, int), j) for j in range(2000)]
-    assert stats.kstest(np.array(sizes) - 52 * math.log(2), "expon").pvalue > 0.01
-
-
 @settings(max_examples=30)
 @given(first=st.integers(0, 2**32), key=st.tuples(WORD, WORD), t=WORD, release=WORD, entry=WORD)
 def test_further_bits_of_a_tail_come_from_a_counter_of_the_entry(first, key, t, release, entry):

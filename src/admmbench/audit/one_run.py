@@ -106,19 +106,15 @@ def attack(
             len(scores), len(scores), len(scores), spec.delta, confidence
         ),
     )
-    return _finding(many), many
-
-
-def _finding(many: ManyCanaries) -> Finding:
-    """Return the finding of the attack in words."""
     sentence = (
         f"Of {many.guesses} guesses about {many.canaries} canaries in one run {many.right} are right, which shows "
         f"that epsilon is at least {many.epsilon_lower:.3f}, without an error it would show "
         f"{many.epsilon_power:.3f}; composed is {many.epsilon_ledger:.3f}."
     )
-    holds = many.epsilon_lower <= many.epsilon_ledger
-    fault = None if holds else f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    return tested_finding(LEVEL, CANARY, many.epsilon_lower, many.epsilon_ledger, fault, sentence)
+    bound, fault = many.epsilon_lower, None
+    if not bound <= total:
+        fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
+    return tested_finding(LEVEL, CANARY, bound, total, fault, sentence), many
 
 
 class Canaries:

@@ -254,7 +254,7 @@ def sums(transcripts: Sequence[Transcript]) -> list[Transcript]:
     """Make the transcripts that the adversary sees under secure sums.
 
     The first transcript has a release for each sum, the others have none. Any agent may own the record in which
-    neighbouring data sets differ, so a sum has the entries of the agent whose ledger was told of the least shift.
+    neighbouring data sets differ, so a sum has the entries of the agent whose ledger was told of the least shift in l2.
     """
 
     def stacked(terms: tuple[NoisyValue, ...], name: str) -> Array:
@@ -273,7 +273,12 @@ def sums(transcripts: Sequence[Transcript]) -> list[Transcript]:
             total=total,
             released=released,
             scale=scale,
-            entered=[min(agent_entries, key=_l2_shift)],
+            entered=[
+                min(
+                    agent_entries,
+                    key=lambda told: sum(one.times * one.cost.shift[1] for one in told),
+                )
+            ],
         )
 
     return [
@@ -301,8 +306,3 @@ def sent_by_one(
         [replace(total, released=sent(total.released, block)) for total in transcripts[0]]
         for block in blocks
     ]
-
-
-def _l2_shift(entries_of_agent: Sequence[Entry]) -> float:
-    """Return the l2 shift of a release by which an agent's ledger was told to account for it."""
-    return sum(entry.times * entry.cost.shift[1] for entry in entries_of_agent)

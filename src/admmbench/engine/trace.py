@@ -147,7 +147,15 @@ class Trace:
             trace[accountant.variable].attrs.update(
                 attributes | ({"comment": accountant.comment} if accountant.comment else {})
             )
-        trace["epsilon_total"].attrs.update(delta=spec.delta, **_worth(spec))
+        # Between which data sets the total is, against whom, and on which conditions.
+        guarantee = guarantees.guarantee(spec)
+        trace["epsilon_total"].attrs.update(
+            delta=spec.delta,
+            guarantee=guarantee.kind,
+            conditions=" ".join(guarantee.keys),
+            relation=spec.neighbours.relation,
+            threat_model=spec.privacy.trust,
+        )
         for name in (str(variable) for variable in trace if str(variable).startswith("epsilon_")):
             trace[name].attrs["unit_of_privacy"] = spec.neighbours.unit
             if spec.delta_warning:
@@ -162,15 +170,4 @@ def status_attrs() -> dict[str, Any]:
         "long_name": "how the run ended",
         "flag_values": np.array([each.value for each in outcomes], np.int8),
         "flag_meanings": " ".join(each.word for each in outcomes),
-    }
-
-
-def _worth(spec: RunSpec) -> dict[str, str]:
-    """Return what the total is worth, in keys: between which data sets, against whom, on which conditions."""
-    guarantee = guarantees.guarantee(spec)
-    return {
-        "guarantee": guarantee.kind,
-        "conditions": " ".join(guarantee.keys),
-        "relation": spec.neighbours.relation,
-        "threat_model": spec.privacy.trust,
     }
