@@ -63,12 +63,14 @@ from admmbench.privacy import ORDERS as ORDERS
 from admmbench.privacy import Approximate as Approximate
 from admmbench.privacy import Cost as Cost
 from admmbench.privacy import Draw as Draw
+from admmbench.privacy import Entered as Entered
 from admmbench.privacy import Gaussian as Gaussian
 from admmbench.privacy import Laplace as Laplace
 from admmbench.privacy import Noise as Noise
 from admmbench.privacy import Privacy as Privacy
 from admmbench.privacy import Pure as Pure
 from admmbench.privacy import Release as Release
+from admmbench.privacy import Shared as Shared
 from admmbench.privacy import Terms as Terms
 from admmbench.privacy import gaussian_multiplier as gaussian_multiplier
 from admmbench.privacy import on_grid as on_grid
