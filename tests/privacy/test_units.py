@@ -12,7 +12,6 @@ from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
 from admmbench.results import reference
 from admmbench.spec.guarantees import guarantee
-from admmbench.spec.run import RunSpec
 from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec
 
 PARAMS = {
@@ -26,22 +25,10 @@ AGENT = 4
 SHARED = [name for name in PARAMS if name != "dp_scaffold"]
 
 
-def make(name, relation="zero_out", trust="agents", **changes):
-    given = {
-        "dataset": TWO,
-        "algorithm": name,
-        "params": PARAMS[name],
-        "problem": WEIGHED_BY_AGENT,
-        "agents": WRITERS,
-        "privacy": {"unit": "agent", "relation": relation, "trust": trust},
-        "epsilon": 1.0,
-        "delta": 1e-3,
-        "sensitivity": "global",
-        "rounds": 4,
-        "seeds": 6,
-        "dtype": "float64",
-    }
-    return RunSpec(**{**given, **changes})
+def make(name, data, trust="agents"):
+    privacy = {"unit": "agent", "trust": trust}
+    given = {"params": PARAMS[name], "problem": WEIGHED_BY_AGENT, "agents": WRITERS, "seeds": 6}
+    return make_spec(name, data, privacy=privacy, dtype="float64", **given)
 
 
 def with_agent(rng):
@@ -59,7 +46,7 @@ def with_agent(rng):
 @pytest.mark.parametrize("name", PARAMS)
 def test_an_absent_agent_sends_noise_alone(name):
     data = with_agent(np.random.default_rng(2))
-    run = Run(make(name, dataset=data), RunData(data, absent=AGENT))
+    run = Run(make(name, data), RunData(data, absent=AGENT))
     for t in range(1, 4):
         run.round(t)
     values = np.concatenate([tape[-1].value for tape in run.transcripts])
@@ -72,7 +59,7 @@ def test_weights_and_shares_of_noise_tell_no_number_of_records(name):
     data, weights = with_agent(np.random.default_rng(3)), []
     for absent in (None, AGENT):
         with workers(1) as pool:
-            spec = make(name, trust="secure_sum", dataset=data)
+            spec = make(name, data, trust="secure_sum")
             federation = assemble(spec, data, pool, absent=absent)
         assert federation.privacy.summed == 5
         weights.append(np.concatenate([block.parts.weights for block in federation.blocks]))
