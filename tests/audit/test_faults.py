@@ -72,7 +72,7 @@ def of_the_first_round(draw, self, *rest):
 
 
 def of_the_first_update(draw, self, *rest):
-    self._releases = 0
+    self.releases = 0
     return draw(self, *rest)
 
 
@@ -95,7 +95,7 @@ def doubled(add, self, cost, count=1):
 
 
 def of_the_first_update_alone(enter, self, *rest, **named):
-    if self._releases == 0:
+    if self.releases == 0:
         enter(self, *rest, **named)
 
 

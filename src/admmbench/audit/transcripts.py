@@ -195,7 +195,7 @@ class RecordingNoise(Noise):
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw as `Noise.spherical` does; the solver of the subproblem completes the release."""
-        place = self.t, self._releases
+        place = self.t, self.releases
         noise, scale = np.asarray(super().spherical(scale)), np.array(scale)
         self.inner = NoisyValue(
             self.t, SPHERICAL, np.zeros_like(noise), noise, noise, scale, *self._drawn[place]
@@ -239,7 +239,7 @@ class RecordingNoise(Noise):
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
     ) -> Draw:
         """Draw as `Noise._draw` does, and let the release be recorded."""
-        place = self.t, self._releases
+        place = self.t, self.releases
         if place in self._drawn:
             self.faults.append(
                 f"The noise of release {place[1]} of round {place[0]} is drawn again."

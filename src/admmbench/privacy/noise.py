@@ -204,8 +204,8 @@ class Noise:
         Releases of each agent so far.
     t
         The round.
-    entered
-        How many of these are of this round.
+    entered, releases
+        How many releases of the round are in the ledgers, and how many were drawn.
     """
 
     keys: Array
@@ -222,7 +222,7 @@ class Noise:
 
     def begin_round(self, t: int, measure: bool = False) -> None:
         """Count releases of round t from now on, and measure their magnitude if asked for."""
-        self.t, self._releases, self._measure = t, 0, measure
+        self.t, self.releases, self._measure = t, 0, measure
         self.entered = 0
         self._measured: list[tuple[Array, Array | float]] = []
 
@@ -422,7 +422,7 @@ class Noise:
                 f"{np.shape(bound)}"
             )
         # Later than in the first release of all, a seed that diverges has NaN.
-        first = self.t <= 1 and not self._releases
+        first = self.t <= 1 and not self.releases
         if np.less(bound, 0).any() or (first and np.isnan(bound).any()):
             raise ValueError(
                 f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
@@ -442,8 +442,8 @@ class Noise:
 
         Its magnitude is divided by the weights; it does not count where there are none.
         """
-        place = np.array([self.t, self._releases])
-        self._releases += 1
+        place = np.array([self.t, self.releases])
+        self.releases += 1
         if self.louder is not None:
             scale = scale * self.louder
         magnitude, shape = np.zeros(scale.shape), (*scale.shape, *self.shape)
