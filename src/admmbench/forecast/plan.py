@@ -66,19 +66,7 @@ def expected(study: Study, speeds: Speeds) -> dict[str, Expected]:
 
 
 def plan(study: Study, speeds: Speeds) -> pd.DataFrame:
-    """Forecast what each experiment costs, and the data sets.
-
-    Parameters
-    ----------
-    study
-        The configuration.
-    speeds
-        Speeds of its runs.
-
-    Returns
-    -------
-    A row for each experiment, one for the data sets, and one for all.
-    """
+    """Forecast costs: a row for each experiment, one for the data sets, and one for all."""
     jobs = [*_runs(study, speeds), *_attacks(study, speeds)]
     for name, experiment in study.experiments.items():
         # The aggregation writes all numbers once more.

@@ -74,12 +74,7 @@ class Speeds:
     def measure(self, progress: Callable[[int, int], None], *, renew: bool = False) -> None:
         """Time a few rounds of each kind of run that has no finished run, unless the same code was measured here.
 
-        Parameters
-        ----------
-        progress
-            Function that is called with the number of finished measurements, and of all.
-        renew
-            Whether to measure every kind, again.
+        With ``renew``, every kind is measured again.
         """
         known = {} if renew else {**self._sums, **self._measured}
         new = {kind: spec for kind, spec in self._specs.items() if kind not in known}

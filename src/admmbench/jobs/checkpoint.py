@@ -22,13 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class InterruptedRunError(RuntimeError):
-    """Stop of a run that a signal asked for.
-
-    Attributes
-    ----------
-    status
-        Exit status.
-    """
+    """Stop of a run that a signal asked for, with the exit status."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)

@@ -106,15 +106,10 @@ def read(spec: RunSpec, data: Dataset, files: Iterable[Path]) -> DrawnPartition 
 
 @dataclass(frozen=True)
 class DrawnPartition:
-    """Partition that was drawn before.
-
-    Attributes
-    ----------
-    owner
-        As `draw` returns it.
-    """
+    """Partition that was drawn before."""
 
     owner: xr.DataArray
+    """As `draw` returns it."""
 
     def split(
         self, scheme: Partition, dataset: Dataset, seeds: Sequence[int]

@@ -15,14 +15,7 @@ _FIRST = 1.0
 
 @contextlib.contextmanager
 def shown(title: str, unit: str = "round") -> Iterator[Callable[[int, int], None]]:
-    """Show the progress of a loop on standard error.
-
-    Parameters
-    ----------
-    title
-        Title of the loop.
-    unit
-        Name of one pass.
+    """Show the progress of a loop on standard error; one pass is a unit.
 
     Yields
     ------

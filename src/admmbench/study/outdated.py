@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 def outdated(name: str, experiment: Experiment) -> list[str]:
     """Describe the settings in use that were found by other code, or by another search than the experiment states.
 
-    Parameters
-    ----------
-    name
-        Name of the experiment.
-    experiment
-        Definition of the experiment.
-
     Returns
     -------
     list of str

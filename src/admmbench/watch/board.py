@@ -142,17 +142,7 @@ class Board:
             yield f"{len(self._jobs)} started"
 
     def start(self, number: int, rule: str, wildcards: Mapping[str, str], log: str) -> None:
-        """Add a job that starts, perhaps not for the first time.
-
-        Parameters
-        ----------
-        number
-            Snakemake's number of the job.
-        rule, wildcards
-            Rule of the job, and the values of its wildcards.
-        log
-            Path of its log; empty if it has none.
-        """
+        """Add a job that starts, perhaps not for the first time; an empty path if it has no log."""
         name, seconds = self._forecast(rule)
         title = ", ".join([name, *wildcards.values()])
         with self._changing:

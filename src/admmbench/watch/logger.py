@@ -33,30 +33,19 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Watched:
-    """Study that is watched; the Snakefile puts it into a message, as its attribute ``watched``.
-
-    Attributes
-    ----------
-    study
-        The configuration.
-    report
-        Page that the study writes.
-    cores
-        Number of cores of this machine that jobs may use; None where jobs run elsewhere.
-    remains
-        Handler that knows whether a signal stopped the study.
-    replaced
-        Experiments whose results here are by another definition, see `replaced_by`.
-    workflow
-        Snakemake's workflow, whose graph has the jobs of a dry run.
-    """
+    """Study that is watched; the Snakefile puts it into a message, as its attribute ``watched``."""
 
     study: Study
     report: Path
+    """Page that the study writes."""
     cores: int | None
+    """Number of cores of this machine that jobs may use; None where jobs run elsewhere."""
     remains: Remains
+    """Handler that knows whether a signal stopped the study."""
     replaced: Sequence[str]
+    """Experiments whose results here are by another definition, see `replaced_by`."""
     workflow: Any
+    """Snakemake's workflow, whose graph has the jobs of a dry run."""
 
     @property
     def jobs(self) -> Iterator[tuple[str, list[str], str]]:
@@ -246,13 +235,7 @@ class LogHandler(LogHandlerBase):
 
 
 def shorten_dry_run(settings: Any) -> None:
-    """Let a dry run end before it prints each job, as with ``--quiet``: this logger takes the jobs from the graph.
-
-    Parameters
-    ----------
-    settings
-        Settings of the output of Snakemake's workflow.
-    """
+    """Let a dry run end before it prints each job, as with ``--quiet``: this logger takes the jobs from the graph."""
     from snakemake.settings.enums import Quietness
 
     if (

@@ -79,8 +79,12 @@ def migrate(
         The study, of the present folder.
     words
         Options by which Snakemake finds its configuration.
-    most, dry_run, progress
-        See `judge`; in a dry run Snakemake's records stay as they are, too.
+    most
+        Seconds after which no further group is computed.
+    dry_run
+        Whether files and Snakemake's records stay as they are.
+    progress
+        Called with the number of groups done, and of all groups.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def migrate_reference(
     names
         Experiments, as this folder or the package defines them; all reference results of the folder if empty.
     most, dry_run, progress
-        See `judge`.
+        See `migrate`.
 
     Returns
     -------
@@ -202,16 +206,16 @@ def _recorded_parameters(path: Path) -> str:
 
 def _piece_makers(study: Study, folder: str, data: Dataset) -> Iterator[tuple[Path, _PieceMaker]]:
     """Yield the distinct files that are computed from a data set, each with the function that makes its pieces."""
-    described = set[Path]()
+    seen = set[Path]()
     for name, experiment in study.experiments.items():
         if experiment.dataset_folder != folder:
             continue
         results = Path(study.config.results, name)
         for run in experiment.runs:
             path = study.runs_folder(name) / run.path
-            if path not in described:
+            if path not in seen:
                 yield path, partial(_run_piece, run, path, data, study)
-            described.add(path)
+            seen.add(path)
         for file, run in experiment.audits.items():
             path = results / AUDITS / file
             yield path, partial(_audit_piece, run.first, path, data, experiment)
@@ -282,22 +286,23 @@ def _search_piece(
     former_outcome = {key: record[key] for key in ("settings", "error", "code")}
 
     def recompute() -> Difference | None:
-        trial_of_settings = {
-            json.dumps(trial["settings"]): trial for trial in record.get("trials", ())
+        scores = {
+            json.dumps(trial["settings"]): Score(trial["error"], trial["loss"])
+            for trial in record.get("trials", ())
         }
-
-        def measure(values: Any) -> Score:
-            return Score(*(trial_of_settings[json.dumps(values)][key] for key in Score._fields))
-
-        # A setting without a former trial is a KeyError: today's search would try other settings.
-        with contextlib.suppress(KeyError):
-            if trial_of_settings:
-                best = find_settings(search.axes, settings, measure).best.settings
-                if best != former_outcome["settings"]:
-                    return Difference("best trial", math.nan)
-            score = trials.score(search.spec, former_outcome["settings"], settings, data)
-            return differ_json({"error": former_outcome["error"]}, {"error": score.error})
-        return Difference("trial", math.nan)
+        try:
+            if (
+                scores
+                and former_outcome["settings"]
+                != (
+                    find_settings(search.axes, settings, lambda values: scores[json.dumps(values)])
+                ).best.settings
+            ):
+                return Difference("best trial", math.nan)
+        except KeyError:  # today's search would try other settings
+            return Difference("trial", math.nan)
+        score = trials.score(search.spec, former_outcome["settings"], settings, data)
+        return differ_json({"error": former_outcome["error"]}, {"error": score.error})
 
     def renew() -> None:
         if path != tuned_file:
@@ -352,12 +357,10 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         return read_checksummed(path)
     except ValueError as error:
-        try:
+        with contextlib.suppress(ValueError, LookupError, AttributeError):
             content = json.loads(path.read_bytes())
             if content.pop(CHECKSUM_KEY) == digest(content):
                 return dict(content)
-        except (ValueError, LookupError, AttributeError):
-            pass
         raise error from None
 
 

@@ -36,13 +36,7 @@ _PARTS = {
 
 
 class Reasons:
-    """Reasons of jobs to be done, by method where a job is about one.
-
-    Parameters
-    ----------
-    study
-        The configuration.
-    """
+    """Reasons of jobs to be done, by method where a job is about one."""
 
     def __init__(self, study: Study) -> None:
         # Labels of methods, and runs, by the file that a job makes.
@@ -62,17 +56,7 @@ class Reasons:
         self._code_changes: dict[tuple[str, ...], list[str]] = {}
 
     def add(self, title: str, files: Sequence[str], reason: str) -> None:
-        """Add a job to be done.
-
-        Parameters
-        ----------
-        title
-            Title of a job that is about no method.
-        files
-            Files that the job makes.
-        reason
-            The reason, in Snakemake's words.
-        """
+        """Add a job by the files that it makes, its title if it is about no method, and Snakemake's reason."""
         if len(files) == 1:
             title = self._labels.get(files[0], title)
         for words in self._explain(reason, files[0]):

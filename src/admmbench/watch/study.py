@@ -78,18 +78,7 @@ def _is_overlay(word: str, folder: Path) -> bool:
 
 
 def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
-    """Call Snakemake in this process.
-
-    Parameters
-    ----------
-    overlays
-        Files that change the configuration.
-    options
-        Options and targets for Snakemake.
-
-    Returns
-    -------
-    Snakemake's exit status.
+    """Call Snakemake in this process with options and targets, and return its exit status.
 
     Raises
     ------
@@ -126,24 +115,13 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
     """Run a study, judge it, and order seeds for undecided settings, until none is left or all analyses are made.
 
     Orders are recorded in files of the configuration before they run, so that a loop that was killed goes on when it is
-    called again.
-
-    Parameters
-    ----------
-    overlays, options
-        See :func:`run`.
-
-    Returns
-    -------
-    Exit status of the first run that did not end well, else 0.
+    called again. The exit status is that of the first run that did not end well, else 0.
 
     Raises
     ------
-    ConfigError
-        If the configuration is wrong.
     ValueError
-        If no experiment has interim analyses, the options do not make the results, an experiment states its own orders,
-        or overlays are named in two ways.
+        As of `run`; also if no experiment has interim analyses, the options do not make the results, or an experiment
+        states its own orders.
     """
     parsed = _parse(options)
     if parsed.dryrun or parsed.unlock:
@@ -185,6 +163,11 @@ def run_turns(
 ) -> int:
     """Call ``admmbench study`` again and again, until a call does not end well or there are no more.
 
+    Each call is a process of its own, as Snakemake keeps what it read. A signal ends both processes: first the study,
+    however long it takes to leave its files in order. The study and its jobs are a session of their own, to which this
+    process hands on each signal. So they get each signal once, whether a terminal, a notebook or another process sends
+    it.
+
     Parameters
     ----------
     turns
@@ -199,18 +182,12 @@ def run_turns(
     Exit status of the last call; 0 if there was none.
     """
     for words in turns:
-        if status := turn(words, folder, config):
+        if status := _turn(words, folder, config):
             return status
     return 0
 
 
-def turn(words: Sequence[str], folder: Path, config: Path | None) -> int:
-    """Call ``admmbench study`` in a process of its own, as Snakemake keeps what it read; return the exit status.
-
-    A signal ends both processes: first the study, however long it takes to leave its files in order. The study and its
-    jobs are a session of their own, to which this process hands on each signal. So they get each signal once, whether a
-    terminal, a notebook or another process sends it.
-    """
+def _turn(words: Sequence[str], folder: Path, config: Path | None) -> int:
     received: list[int] = []
     groups: list[int] = []
 

@@ -51,39 +51,24 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Piece:
-    """File of one run, audit or search, or one method of reference results.
-
-    Attributes
-    ----------
-    title
-        Kind of piece, and label of its method.
-    path
-        The file.
-    code
-        Fingerprints of the code that made the piece; empty where today's code did.
-    spec
-        Run that the piece belongs to.
-    seconds
-        Forecast of the seconds to compute the piece again.
-    recompute
-        Function that computes the piece again, and returns its largest difference from the file.
-    renew
-        Function that writes the file with today's fingerprints.
-    extra_settings
-        Settings beside those of the run.
-    runs
-        Names of the runs that are computed again; the file's own if empty.
-    """
+    """File of one run, audit or search, or one method of reference results."""
 
     title: str
+    """Kind of piece, and label of its method."""
     path: Path
     code: str
+    """Fingerprints of the code that made the piece; empty where today's code did."""
     spec: RunSpec
     seconds: float
+    """Forecast of the seconds to compute the piece again."""
     recompute: Callable[[], Difference | None]
+    """Function that computes the piece again, and returns its largest difference from the file."""
     renew: Callable[[], None]
+    """Function that writes the file with today's fingerprints."""
     extra_settings: Mapping[str, Any] | None = None
+    """Settings beside those of the run."""
     runs: Sequence[str] = ()
+    """Names of the runs that are computed again; the file's own if empty."""
 
     @property
     def group(self) -> str:
@@ -122,20 +107,7 @@ def judge(
 ) -> list[Row]:
     """Compute the witnesses of each group again, and renew the groups whose witnesses are unchanged.
 
-    Parameters
-    ----------
-    pieces
-        All pieces.
-    most
-        Seconds after which no further group is computed; the cheapest groups come first.
-    dry_run
-        Whether files stay as they are.
-    progress
-        Function that is called with the number of groups done, and of all groups.
-
-    Returns
-    -------
-    A row for each group.
+    The cheapest groups come first; after ``most`` seconds no further group is computed.
     """
     rows, groups = list[Row](), dict[str, list[Piece]]()
     for piece in pieces:
@@ -144,10 +116,9 @@ def judge(
     for key in sorted(groups, key=lambda key: sum(piece.seconds for piece in drawn[key])):
         titles = [*dict.fromkeys(piece.title for piece in groups[key])]
         row = Row(groups[key], titles, Verdict.CURRENT)
-        if groups[key][0].code and time.monotonic() - start > most:
-            row = row._replace(verdict=Verdict.UNCHECKED)
-        elif groups[key][0].code:
-            row = _judge_group(row, drawn[key])
+        if groups[key][0].code:
+            late = time.monotonic() - start > most
+            row = row._replace(verdict=Verdict.UNCHECKED) if late else _judge(row, drawn[key])
         if row.verdict == Verdict.SAME and not dry_run:
             for piece in row.pieces:
                 piece.renew()
@@ -157,13 +128,15 @@ def judge(
     return rows
 
 
-def _judge_group(row: Row, drawn: Sequence[Piece]) -> Row:
+def _judge(row: Row, drawn: Sequence[Piece]) -> Row:
     """Return the row of a group with its verdict; without one, and with the reason, if data are missing."""
     try:
-        difference = next(filter(None, map(_recompute, drawn)), None)
+        difference = next(filter(None, (piece.recompute() for piece in drawn)), None)
     except DatasetError as error:
         titles = [f"{', '.join(row.titles)}: {error}"]
         return row._replace(titles=titles, verdict=Verdict.UNCHECKED)
+    except AlgorithmError:  # today's code may fail
+        difference = Difference("outcome", math.nan)
     runs = [
         name
         for piece in drawn
@@ -171,14 +144,6 @@ def _judge_group(row: Row, drawn: Sequence[Piece]) -> Row:
     ]
     verdict = Verdict.DIFFERENT if difference else Verdict.SAME
     return row._replace(verdict=verdict, drawn=runs, difference=difference)
-
-
-def _recompute(piece: Piece) -> Difference | None:
-    """Compute a piece again; today's code may fail."""
-    try:
-        return piece.recompute()
-    except AlgorithmError:
-        return Difference("outcome", math.nan)
 
 
 def draw(group: Sequence[Piece]) -> list[Piece]:
@@ -207,21 +172,20 @@ def differ(former: xr.Dataset, now: xr.Dataset, *, exactly: bool = True) -> Diff
     None if all numbers are equal, or else the number that differs most for its size.
     """
     differences = list[tuple[float, Difference]]()
-    names = {*former.variables, *now.variables} - {"seconds"}
-    for name in sorted(map(str, names)):
-        if any(name not in dataset.variables for dataset in (former, now)):
+    for name in sorted(map(str, {*former.variables, *now.variables} - {"seconds"})):
+        variables = [dataset.variables.get(name) for dataset in (former, now)]
+        if any(variable is None for variable in variables):
             return Difference(name, math.nan)
-        variable = now[name]
-        if variable.dtype.kind in "OSU":
+        if now[name].dtype.kind in "OSU":
             continue
-        if former[name].shape != variable.shape:
+        a, b = (np.asarray(variable, dtype=float) for variable in variables)
+        if a.shape != b.shape:
             return Difference(name, math.nan)
-        a, b = (np.asarray(values, dtype=float) for values in (former[name], variable))
         with np.errstate(invalid="ignore"):
             gaps = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
         size = float(np.nan_to_num(gaps, nan=math.inf).max(initial=0))
         scale = float(np.abs(a[np.isfinite(a)]).max(initial=0)) or 1.0
-        n_test = now.attrs["n_test"] if "valid_range" in variable.attrs else 0
+        n_test = now.attrs["n_test"] if "valid_range" in now[name].attrs else 0
         allowed = FLIPPED if name == "mistakes" else rounding(scale, n_test)
         if size > (0 if exactly else allowed):
             differences.append((size / scale, Difference(name, size)))
@@ -268,13 +232,8 @@ def summary(rows: Sequence[Row], *, dry_run: bool) -> str:
     counts = Counter[Verdict]()
     for row in rows:
         counts[row.verdict] += len(row.pieces) or 1
-    counts_text = ", ".join(
-        f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]
-    )
-    outcome = (
-        "nothing was changed"
-        if dry_run
-        else "what is outdated, not checked or damaged stays as it is"
-    )
-    faults = (row.titles[0] for row in rows if row.verdict == Verdict.DAMAGED)
-    return "\n".join([*faults, f"{counts_text or 'No files'}; {outcome}"])
+    faults = [row.titles[0] for row in rows if row.verdict == Verdict.DAMAGED]
+    counted = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
+    kept = "what is outdated, not checked or damaged stays as it is"
+    outcome = "nothing was changed" if dry_run else kept
+    return "\n".join([*faults, f"{', '.join(counted) or 'No files'}; {outcome}"])
