@@ -56,15 +56,6 @@ def test_loaded_data_serve_as_well_as_names():
     np.testing.assert_array_equal(first.test_loss, second.test_loss)
 
 
-def test_noise_magnitude_is_that_of_its_definition():
-    """Mean |xi| of Laplace noise is its scale, Delta_p / epsilon, averaged over agents."""
-    dataset = make_dataset(n_train=400, n_features=200, n_classes=4)
-    trace = simulate(
-        dataset, "objp", agents=2, epsilon=0.5, rounds=1, evaluate_every=1, sensitivity="global"
-    )
-    assert float(trace.noise_magnitude[0, -1]) == pytest.approx(2 * 200 / 400 / 0.5, rel=0.1)
-
-
 def test_budget_of_each_round_and_local_update_is_composed():
     one, many = (
         simulate(
@@ -263,7 +254,10 @@ def test_a_loss_of_a_file_serves_as_a_built_in_one(loss, agents):
     ("name", "params"), [("objp", {}), ("objp", {"local_updates": 3}), ("objt", {})]
 )
 def test_gaussian_noise_is_an_option_of_objective_perturbation(name, params, noise):
-    """Its scale is that of the bound in l2, and both meet the same total."""
+    """Its scale is that of the bound in l2, and both meet the same total.
+
+    The mean magnitude of Laplace noise is its scale: the sensitivity over the budget, averaged over agents.
+    """
     trace = simulate(
         make_dataset(),
         name,

@@ -194,28 +194,24 @@ def test_a_plug_in_is_loaded_anew_for_each_job(jobs):
     assert not jobs.idle
 
 
-def test_changed_code_needs_a_new_worker(tmp_path, monkeypatch):
-    file = tmp_path / "module.py"
-    file.write_text("")
-    os.utime(file, (1e9, 1e9))
-    code = warm._Code()
-    monkeypatch.setitem(sys.modules, "module_of_this_test", SimpleNamespace(__file__=str(file)))
-    code.note_loaded()
-    assert code.is_current()
-    file.write_text("x = 1")
-    assert not code.is_current()
-
-
-def test_code_that_only_a_fingerprint_has_read_is_watched(monkeypatch, tmp_path):
-    place = tmp_path / "admmbench/jobs/warm.py"
+def test_changed_code_needs_a_new_worker(monkeypatch, tmp_path):
+    """Also code that only a fingerprint has read."""
+    place, other = tmp_path / "admmbench/jobs/warm.py", tmp_path / "admmbench/other.py"
+    loaded = tmp_path / "module.py"
     place.parent.mkdir(parents=True)
-    (tmp_path / "admmbench/other.py").write_text("")
-    os.utime(tmp_path / "admmbench/other.py", (1e9, 1e9))
+    for file in (other, loaded):
+        file.write_text("")
     monkeypatch.setattr(warm, "__file__", str(place))
-    code = warm._Code()
-    assert code.is_current()
-    (tmp_path / "admmbench/other.py").unlink()
-    assert not code.is_current()
+    monkeypatch.setattr(warm, "sys", SimpleNamespace(modules={"module": SimpleNamespace()}))
+    assert warm.is_current(time.time_ns() + 1)
+    for change in (other.unlink, lambda: loaded.write_text("x = 1")):
+        time.sleep(0.05)
+        before = time.time_ns()
+        warm.sys.modules["module"].__file__ = str(loaded)
+        assert warm.is_current(before)
+        time.sleep(0.05)
+        change()
+        assert not warm.is_current(before)
 
 
 def test_workers_end_with_their_study(jobs):

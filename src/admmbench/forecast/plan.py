@@ -15,13 +15,7 @@ from admmbench import datasets
 from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
 from admmbench.engine.devices import CPU, Machine, chosen, find
 from admmbench.engine.variables import measured
-from admmbench.forecast.cost import (
-    LIMITS,
-    estimate,
-    rounds_seconds,
-    state_bytes,
-    work,
-)
+from admmbench.forecast.cost import LIMITS, estimate, rounds_seconds, state_bytes, work
 from admmbench.forecast.timing import Speeds, by_folder
 from admmbench.jobs.progress import duration
 from admmbench.spec.run import RunSpec
@@ -88,9 +82,20 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
     for name, experiment in study.experiments.items():
         runs_folder = study.runs_folder(name)
         for runs in by_folder(experiment.runs):
-            device = chosen(runs[0].spec, study.config.device)
-            cost: dict[str, Any] = {"experiment": name, "title": runs[0].label}
-            cost |= _run_cost(runs[0], threads, speeds, device)
+            spec = runs[0].spec
+            device = chosen(spec, study.config.device)
+            seconds = core_seconds(spec, threads, speeds.machine(spec), device)
+            cost: dict[str, Any] = {
+                "experiment": name,
+                "title": runs[0].label,
+                "rule": rule_name("run", runs[0].folder),
+                "jobs": 1,
+                "seconds" if device == CPU else "on_gpu": seconds,
+                "mem_mb": estimate(spec, threads, device).mem_mb,
+                "disk": _FILE + _numbers(runs[0]),
+                "checkpoint": state_bytes(spec),
+                "left" if device == CPU else "gpu_left": seconds,
+            }
             if experiment.timed:  # one job makes all runs
                 cost |= {"rule": rule_name("time", name), "title": f"{name}, run by run"}
                 cost |= {"jobs": 1 / len(experiment.runs)}
@@ -105,20 +110,6 @@ def _runs(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
                     forecast = core_seconds(run.spec, threads, speeds.machine(run.spec, path))
                     finished = {"done": 1, "left": 0, "forecast": forecast, "took": took}
                 yield cost | finished
-
-
-def _run_cost(run: Run, threads: int, speeds: Speeds, device: str) -> dict[str, Any]:
-    """Return the costs of a run that is not finished."""
-    seconds = core_seconds(run.spec, threads, speeds.machine(run.spec), device)
-    return {
-        "rule": rule_name("run", run.folder),
-        "jobs": 1,
-        "seconds" if device == CPU else "on_gpu": seconds,
-        "mem_mb": estimate(run.spec, threads, device).mem_mb,
-        "disk": _FILE + _numbers(run),
-        "checkpoint": state_bytes(run.spec),
-        "left" if device == CPU else "gpu_left": seconds,
-    }
 
 
 def _attacks(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:

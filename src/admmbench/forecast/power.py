@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,9 +52,8 @@ def power(study: Study, speeds: Speeds) -> Table:
         raise ValueError(
             "no two methods of this study are equally private: nothing can be compared"
         )
-    experiments = study.experiments.values()
-    stated = itertools.chain(*(experiment.interim_analyses or () for experiment in experiments))
-    numbers = sorted(set(stated)) or NUMBERS_OF_SEEDS
+    stated = {n for each in study.experiments.values() for n in each.interim_analyses or ()}
+    numbers = sorted(stated) or NUMBERS_OF_SEEDS
     shown = Table("")
     heads = ["margin", "seeds", *(f"by {n}" for n in numbers)]
     for head in [*heads, "undecided", "conclusive by", "core-hours"]:
@@ -91,14 +89,7 @@ NOTE = (
 
 
 def difference_shown(setting: xr.Dataset, n: int) -> float:
-    """Return the smallest difference that a number of seeds shows, for the median pair of those in the running.
-
-    Parameters
-    ----------
-    setting
-        A setting, of `admmbench.results.who_wins.compare`.
-    n
-        Number of seeds.
+    """Return the smallest difference that n seeds show in a setting, for the median pair of those in the running.
 
     Returns
     -------

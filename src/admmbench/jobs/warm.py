@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,6 +34,8 @@ COMMANDS = ("run", "audit")
 """Commands that workers carry out: those that read files that no other job of the study changes."""
 # Seconds that a worker waits for the next job, and between two looks at whether the study goes on.
 _IDLE, _POLL = 10, 1
+# Nanoseconds that the clock of a file system may be late.
+_CLOCK_TICK = 20_000_000
 # Bytes above which a worker does not wait for another job.
 _LARGE = 2**29
 _PROGRAM = "admmbench.cli.jobs.work"
@@ -137,59 +139,28 @@ def _hand_over(connection: socket.socket, words: Sequence[str]) -> int | None:
     return 128 + (received[-1] if received else signal.SIGKILL)
 
 
-class _Code:
-    """Files of this package and of all loaded modules, with their state when this process first saw them."""
-
-    def __init__(self) -> None:
-        self._started = time.time_ns()
-        self._states: dict[str, tuple[int, int]] = {}
-        # Also those that are not loaded yet: a fingerprint has read them.
-        files = Path(__file__).parents[1].rglob("*")
-        self._note(str(f) for f in files if f.parent.name != "__pycache__" and f.is_file())
-
-    def is_current(self) -> bool:
-        """Return whether no file was changed since this process started."""
-        return all(_state(file) == state for file, state in self._states.items())
-
-    def note_loaded(self) -> None:
-        """Note the files of modules that were loaded since the last call."""
-        files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        self._note(filter(None, files))
-
-    def _note(self, files: Iterable[str]) -> None:
-        for file in files:
-            if file not in self._states:
-                state = _state(file)
-                # Whether a file that is younger than the process was loaded before its change is unknown.
-                self._states[file] = state if state[0] < self._started else (0, 0)
-
-
-def _state(file: str) -> tuple[int, int]:
-    """Return time of change and size of a file; one that is gone counts as changed."""
-    with contextlib.suppress(OSError):
-        stat = os.stat(file)
-        return stat.st_mtime_ns, stat.st_size
-    return -1, 0
+def is_current(started: int) -> bool:
+    """Return whether no file of this package or of a loaded module was changed since a time in nanoseconds."""
+    package = Path(__file__).parents[1]
+    # Also files that are not loaded yet, as a fingerprint has read them. A folder is changed if a file in it is gone.
+    ours = (path for path in (package, *package.rglob("*")) if "__pycache__" not in path.parts)
+    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    try:
+        return all(os.stat(file).st_ctime_ns < started for file in (*ours, *filter(None, loaded)))
+    except OSError:
+        return False
 
 
 def work(main: Main, folder: Path, connection: socket.socket | None) -> None:
-    """Carry out the job of a connection and then those of others; see the module for when a worker ends.
+    """Carry out the job of a connection and then those of others, for which the worker waits in a folder.
 
-    Parameters
-    ----------
-    main
-        Function that carries out the words of a command and returns an exit status.
-    folder
-        Folder in which the worker waits for jobs.
-    connection
-        Connection with the first job.
+    See the module for when a worker ends.
     """
-    code = _Code()
+    started = time.time_ns() - _CLOCK_TICK
     while connection:
         with connection:
-            if not (code.is_current() and _carry_out(main, connection)):
+            if not (is_current(started) and _carry_out(main, connection)):
                 return
-        code.note_loaded()
         connection = _await_job(folder)
 
 
@@ -237,9 +208,7 @@ def _status(main: Main, words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return interrupts.said()
     except SystemExit as stop:
-        if stop.code is None or isinstance(stop.code, int):
-            return stop.code or 0
-        print(stop.code, file=sys.stderr)
+        return int(stop.code or 0)
     except BaseException:
         traceback.print_exc()
     return 1

@@ -452,9 +452,8 @@ def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
     except ValidationError as error:
         lines = "\n  ".join(messages(error, content, kind=model))
         raise ConfigError(f"{source}:\n  {lines}") from None
-    except (
-        Exception
-    ) as error:  # a plug-in may raise any error, and the message should name the file
+    # A plug-in may raise any error, and the message should name the file.
+    except Exception as error:
         raise ConfigError(f"{source}: {type(error).__name__}: {error}") from error
 
 

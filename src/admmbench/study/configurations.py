@@ -18,7 +18,7 @@ def read_study(name: str) -> Study:
 
     The experiments have all data that they state, whether their files are here or not.
     """
-    files, file = find_all(), f"{name.removesuffix('.yaml')}.yaml"
+    files, file = find_all(), f"{name}.yaml"
     if file not in files:
         raise ConfigError(unknown("configuration", file, files))
     return load(combine((files[CONFIG.name], files[file]), {}))

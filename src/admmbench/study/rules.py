@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, NamedTuple
 
 from admmbench.engine.variables import measured
@@ -39,10 +40,6 @@ def _labels(grid: Grid) -> list[str]:
 def _unknown_label(labels: Collection[str], names: Iterable[str]) -> str:
     """Return a message about the first name that is no label; empty if all names are labels."""
     return next((unknown("label", name, labels) for name in names if name not in labels), "")
-
-
-def _uneven_blocks(grid: Grid) -> bool:
-    return bool(grid.seed_blocks and grid.seeds and sum(grid.seed_blocks) != len(grid.seeds))
 
 
 def _gap(grid: Grid) -> tuple[int, list[int]] | None:
@@ -85,21 +82,9 @@ def _orphaned_settings(grid: Grid) -> str:
     return _unknown_label(_labels(grid), grid.tuned.keys() - {*searched, *_labels(grid)})
 
 
-def _shared_seeds(grid: Grid) -> list[int]:
-    tuning = grid.tuning
-    return sorted({seed for b in grid.blocks for seed in b} & set(tuning.seeds if tuning else ()))
-
-
 def _searches_in_scope(grid: Grid) -> list[str]:
     """Return the composition scopes of the methods' totals, other than the run alone."""
     return sorted({grid.composition_scope(method) for method in grid.algorithms} - {"run"})
-
-
-def _too_few_trials(grid: Grid) -> bool:
-    """Return whether fewer trials are stated than a search may make."""
-    if grid.tuning is None or grid.privacy.trials is None:
-        return False
-    return bool(_searches_in_scope(grid)) and grid.privacy.trials < grid.tuning.most
 
 
 def _equal_methods(grid: Grid) -> tuple[str, str] | None:
@@ -142,7 +127,12 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "blocks of the seeds",
-        lambda grid: _uneven_blocks(grid) and [sum(grid.seed_blocks or []), len(grid.seeds or ())],
+        lambda grid: (
+            grid.seed_blocks
+            and grid.seeds
+            and sum(grid.seed_blocks) != len(grid.seeds)
+            and [sum(grid.seed_blocks), len(grid.seeds)]
+        ),
         "seed_blocks: the blocks have {1[0]} seeds together, seeds has {1[1]}",
         "state as many, or leave one of them out",
     ),
@@ -196,7 +186,7 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "tuning with seeds of its own",
-        _shared_seeds,
+        lambda grid: grid.tuning and sorted({*grid.tuning.seeds}.intersection(chain(*grid.blocks))),
         "tuning.seeds: {1[0]} is a seed of the runs",
         "tuning needs others",
     ),
@@ -232,7 +222,12 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "as many trials in scope as are made",
-        _too_few_trials,
+        lambda grid: (
+            grid.tuning
+            and grid.privacy.trials is not None
+            and grid.privacy.trials < grid.tuning.most
+            and _searches_in_scope(grid)
+        ),
         "privacy.trials: {0.privacy.trials:g} are fewer than the {0.tuning.most} runs that a search may make, with "
         "each seed, and beyond an edge of what it tried",
         "state as many, or leave it out",

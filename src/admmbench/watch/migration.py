@@ -286,20 +286,17 @@ def _search_piece(
     former_outcome = {key: record[key] for key in ("settings", "error", "code")}
 
     def recompute() -> Difference | None:
-        scores = {
-            json.dumps(trial["settings"]): Score(trial["error"], trial["loss"])
-            for trial in record.get("trials", ())
-        }
+        # A search that would try other settings, or trials without a loss, are a KeyError.
         try:
-            if (
-                scores
-                and former_outcome["settings"]
-                != (
-                    find_settings(search.axes, settings, lambda values: scores[json.dumps(values)])
-                ).best.settings
-            ):
-                return Difference("best trial", math.nan)
-        except KeyError:  # today's search would try other settings
+            scores = {
+                json.dumps(trial["settings"]): Score(trial["error"], trial["loss"])
+                for trial in record.get("trials", ())
+            }
+            if scores:
+                best = find_settings(search.axes, settings, lambda at: scores[json.dumps(at)]).best
+                if best.settings != former_outcome["settings"]:
+                    return Difference("best trial", math.nan)
+        except KeyError:
             return Difference("trial", math.nan)
         score = trials.score(search.spec, former_outcome["settings"], settings, data)
         return differ_json({"error": former_outcome["error"]}, {"error": score.error})

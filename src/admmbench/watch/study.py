@@ -163,11 +163,6 @@ def run_turns(
 ) -> int:
     """Call ``admmbench study`` again and again, until a call does not end well or there are no more.
 
-    Each call is a process of its own, as Snakemake keeps what it read. A signal ends both processes: first the study,
-    however long it takes to leave its files in order. The study and its jobs are a session of their own, to which this
-    process hands on each signal. So they get each signal once, whether a terminal, a notebook or another process sends
-    it.
-
     Parameters
     ----------
     turns
@@ -182,12 +177,18 @@ def run_turns(
     Exit status of the last call; 0 if there was none.
     """
     for words in turns:
-        if status := _turn(words, folder, config):
+        if status := turn(words, folder, config):
             return status
     return 0
 
 
-def _turn(words: Sequence[str], folder: Path, config: Path | None) -> int:
+def turn(words: Sequence[str], folder: Path, config: Path | None) -> int:
+    """Call ``admmbench study`` in a process of its own, as Snakemake keeps what it read; return the exit status.
+
+    A signal ends both processes: first the study, however long it takes to leave its files in order. The study and its
+    jobs are a session of their own, to which this process hands on each signal. So they get each signal once, whether a
+    terminal, a notebook or another process sends it.
+    """
     received: list[int] = []
     groups: list[int] = []
 
