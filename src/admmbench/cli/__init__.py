@@ -70,7 +70,9 @@ def start(command: Command) -> None:
 def call(command: Command, words: Sequence[str], prog: str = "admmbench ") -> int:
     """Carry out a command with the words that follow it, and return the exit status."""
     options = command.read(words, prog)
-    _escape_missing_characters()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # characters that a terminal lacks would be errors
+            stream.reconfigure(errors="backslashreplace")
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
     library.import_parts_alone()
@@ -117,13 +119,6 @@ def _message(error: BaseException) -> str:
     ):
         return str(error) or type(error).__name__
     return f"{raised(error)} (ADMMBENCH_DEBUG=1 shows where)"
-
-
-def _escape_missing_characters() -> None:
-    """Let streams spell out characters that the terminal does not have, which would be errors otherwise."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +162,7 @@ def _claims(options: argparse.Namespace) -> None:
     """
     from admmbench.claims import claims, judge
     from admmbench.inference.contrasts import Decision
+    from admmbench.report import environment
     from admmbench.report.claims import texts
     from admmbench.results import reference
     from admmbench.study.configurations import labels
@@ -203,17 +203,7 @@ def _claims(options: argparse.Namespace) -> None:
     if not rows:
         return print("No claim is about this: the papers' experiments have claims.")
     for row in rows:
-        print(f"{row['claim']}: {row['verdict']}{'' if row['counted'] else ' (ours, in no count)'}")
-        lines = {
-            "statement": f"{row['statement']} ({row['source']})",
-            "published": row["published"],
-            "measured": "\n".join(filter(None, (row["ours"], row["interval"]))),
-            "why": row["why"],
-        }
-        for name, text in lines.items():
-            if text:
-                print(textwrap.indent(text, " " * 13).replace(" " * 13, f"  {name:<11}", 1))
-        print()
+        print(environment.texts("terminal").claim(row))
 
 
 @Command

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import math
 import shlex
-from typing import TYPE_CHECKING, Any
 
 from admmbench.cli.options import (
     Command,
@@ -18,9 +16,6 @@ from admmbench.cli.options import (
 from admmbench.cli.results import run_summary
 from admmbench.files import checksummed_json, write
 from admmbench.files.core_yaml import parse_words, parse_yaml
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @Command
@@ -121,6 +116,8 @@ def _account(options: argparse.Namespace) -> None:
     --json              print one JSON document
     """
     from admmbench.engine import account
+    from admmbench.privacy import ACCOUNTANTS
+    from admmbench.report.environment import texts
     from admmbench.validation import checked
 
     if options.name == "all":
@@ -142,37 +139,8 @@ def _account(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"of": title, **facts})
     else:
-        _print_account(wide_console(), title, facts)
-
-
-def _print_account(console: Console, title: str, facts: dict[str, Any]) -> None:
-    """Print the totals, the largest rates of an attacker who sees all mechanisms, and the totals of a search."""
-    from rich.table import Table
-
-    from admmbench.privacy import ACCOUNTANTS
-
-    table = Table("accountant", "total epsilon", "", box=None)
-    for name, total in facts["totals"].items():
-        text = "no total of such releases" if math.isnan(total) else f"{total:.4g}"
-        table.add_row(name, text, ACCOUNTANTS[name].comment)
-    table.add_row("total", f"{facts['total']:.4g}", "the least that is proved")
-    console.print(f"{title}, {facts['one']} each; at delta {facts['delta']:g}:")
-    console.print(table)
-    table = Table("false alarms", "hits, at most", box=None)
-    for alarms, hits in facts["hits"].items():
-        table.add_row(f"{alarms:g}", f"{hits:.3g}")
-    console.print("An attacker who sees all releases, and looks for one record:")
-    console.print(table)
-    mu = facts["mu"]
-    text = "" if math.isnan(mu) else f"; mu of Gaussian differential privacy {mu:.4g}"
-    console.print(f"Advantage (hits less false alarms) at most {facts['advantage']:.3g}{text}.")
-    if "search" in facts:
-        search = facts["search"]
-        console.print(
-            f"A search of {search['trials']:g} trials, each with these releases, costs in total:"
-        )
-        for scope, total in search["totals"].items():
-            console.print(f"  {total:.4g} if {scope}")
+        comments = {name: accountant.comment for name, accountant in ACCOUNTANTS.items()}
+        print(texts("terminal").account(title, facts, comments).rstrip())
 
 
 @Command

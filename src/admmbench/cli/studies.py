@@ -110,10 +110,7 @@ def _rank(options: argparse.Namespace) -> int:
     }
     try:
         question = checked(Question, answers, "")
-    except ValueError as error:
-        raise ValueError(as_typed(str(error))) from None
-    try:
-        describe(question.dataset)
+        summary = describe(question.dataset).summary
     except ValueError as error:
         message = as_typed(str(error))
         if re.search(r"\b(set|state|or|by) \w+: ", message):
@@ -124,10 +121,8 @@ def _rank(options: argparse.Namespace) -> int:
     scaffold.write_experiment(
         NAME, HEAD + dump_yaml(content, default_flow_style=None, sort_keys=False, width=120), folder
     )
-    for line in describe(question.dataset).summary:
+    for line in (*summary, *(f"not ranked: {line}" for line in left_out)):
         print(line)
-    for line in left_out:
-        print(f"not ranked: {line}")
     cores = ["--cores", str(options.cores)] if options.cores else []
     turns = [["tune", "-n"]] if options.dry_run else [["tune"], ["all"]]
     if (status := run_turns([[*words, *cores] for words in turns], folder)) or options.dry_run:

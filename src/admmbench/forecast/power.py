@@ -30,17 +30,8 @@ NUMBERS_OF_SEEDS = (10, 20, 40, 80, 160)
 def power(study: Study, speeds: Speeds) -> Table:
     """Return for each setting the differences that numbers of seeds show, and the cost of a conclusive result.
 
-    Parameters
-    ----------
-    study
-        The configuration. Results are read; for an experiment without any, reference results.
-    speeds
-        Speeds of runs.
-
-    Returns
-    -------
-    rich.table.Table
-        A line for each setting (a data set at one ε).
+    The table has a line for each setting (a data set at one ε). Results of the study are read; for an experiment
+    without any, reference results.
 
     Raises
     ------

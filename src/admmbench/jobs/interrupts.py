@@ -26,29 +26,21 @@ def handled(
     handler: Callable[[int, Any], None], signals: tuple[signal.Signals, ...] = SIGNALS
 ) -> Iterator[None]:
     """Call a function for some signals; signals that the process ignores, as `nohup` asks for, stay ignored."""
-    previous_handlers = {}
     # Python lets only the main thread set handlers.
-    if threading.current_thread() is threading.main_thread():
-        previous_handlers = {number: signal.getsignal(number) for number in signals}
-    handled_signals = [
-        number for number, previous in previous_handlers.items() if previous is not signal.SIG_IGN
-    ]
-    for number in handled_signals:
+    is_main = threading.current_thread() is threading.main_thread()
+    previous = {number: signal.getsignal(number) for number in signals if is_main}
+    replaced = {number: call for number, call in previous.items() if call is not signal.SIG_IGN}
+    for number in replaced:
         signal.signal(number, handler)
     try:
         yield
     finally:
-        for number in handled_signals:
-            signal.signal(number, previous_handlers[number])
+        for number, previous_handler in replaced.items():
+            signal.signal(number, previous_handler)
 
 
 def overhear() -> list[int]:
-    """Record signals from now on, and leave their handling to the present handlers.
-
-    Returns
-    -------
-    Numbers of the signals that came; the list grows with each signal.
-    """
+    """Return a list to which each signal from now on adds its number, and leave its handling to the present handler."""
     received: list[int] = []
 
     def note(previous_handler: Callable[[int, Any], Any], number: int, frame: object) -> None:

@@ -42,24 +42,13 @@ def execute(
 
     Parameters
     ----------
-    spec
-        The run.
-    data
-        The data set.
-    output
-        File to write.
-    context
-        Threads, device and progress of the computation.
+    spec, data, output, context
+        The run, its data, the file to write, and the means to compute it.
     expected
         Fingerprint that the job was planned with; other code is refused.
     checkpoint
         File to which the run writes its state every few minutes, and from which it continues; none by default.
         ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, is the interval.
-
-    Returns
-    -------
-    xarray.Dataset
-        The trace as the file has it.
 
     Raises
     ------

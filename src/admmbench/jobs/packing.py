@@ -29,10 +29,6 @@ def pack(value: Any, arrays: list[Array]) -> Any:
     TypeError
         If the value holds an object of another type, which the message names.
     """
-
-    def pack_part(part: Any) -> Any:
-        return pack(part, arrays)
-
     value = on_host(value)
     if isinstance(value, np.generic):  # an array without dimensions keeps the type
         value = np.asarray(value)
@@ -43,11 +39,11 @@ def pack(value: Any, arrays: list[Array]) -> Any:
         return {_ARRAY: len(arrays) - 1}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        return {_DATACLASS: {name: pack_part(getattr(value, name)) for name in names}}
+        return {_DATACLASS: {name: pack(getattr(value, name), arrays) for name in names}}
     if isinstance(value, list):
-        return [pack_part(element) for element in value]
+        return [pack(element, arrays) for element in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {_FIELDS: {key: pack_part(element) for key, element in value.items()}}
+        return {_FIELDS: {key: pack(element, arrays) for key, element in value.items()}}
     raise TypeError(
         "a state may hold numbers, text, arrays, lists, dataclasses, and mappings with text as keys, "
         f"not {type(value).__name__}"
@@ -55,15 +51,7 @@ def pack(value: Any, arrays: list[Array]) -> Any:
 
 
 def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
-    """Return the value that was packed.
-
-    Parameters
-    ----------
-    packed, arrays
-        JSON and arrays that `pack` made.
-    into
-        Value of the same kind; dataclasses are filled in place.
-    """
+    """Return the value that was packed; dataclasses of ``into``, a value of the same kind, are filled in place."""
     if isinstance(packed, list):
         same_length = isinstance(into, list) and len(into) == len(packed)
         targets = into if same_length else [None] * len(packed)

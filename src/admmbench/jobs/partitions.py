@@ -27,16 +27,7 @@ NOBODY, TESTS = -1, -2
 
 
 def draw(scheme: Partition, data: Dataset, seeds: Sequence[int]) -> xr.Dataset:
-    """Draw a partition for some seeds.
-
-    Parameters
-    ----------
-    scheme
-        Scheme by which rows or columns are partitioned among agents.
-    data
-        The data set.
-    seeds
-        Seeds of the partitions; a scheme that draws nothing has one partition for all seeds.
+    """Draw a partition for some seeds; a scheme that draws nothing has one partition for all seeds.
 
     Returns
     -------
@@ -128,14 +119,10 @@ class DrawnPartition:
         shares: list[Shares] = [
             [*zip(seed_places, selections, strict=True)] for selections in zip(*rows, strict=True)
         ]
-        held_out: Shares | None = None
-        if split.held_out is not None:
-            held_out = [
-                *zip(
-                    seed_places, (np.flatnonzero(owners == TESTS) for owners in owner), strict=True
-                )
-            ]
-        return split._replace(shares=shares, held_out=held_out)
+        if split.held_out is None:
+            return split._replace(shares=shares)
+        tests = (np.flatnonzero(owners == TESTS) for owners in owner)
+        return split._replace(shares=shares, held_out=[*zip(seed_places, tests, strict=True)])
 
 
 def _selections(owner: NDArray[np.int32], agents: int) -> list[RowSelection]:

@@ -15,12 +15,7 @@ from admmbench.spec.facts import RunFacts
 def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
     """Return the budget of one release, solved for where a total is given.
 
-    Parameters
-    ----------
-    run
-        Settings of the run.
-    problem
-        The bound problem, for numbers of records and bounds on records.
+    The bound problem has the numbers of records, and the bounds on records.
     """
     summed = 0
     if run.privacy.trust == "secure_sum":

@@ -70,14 +70,7 @@ def files_of_partitions(folder: Path) -> Iterator[Path]:
 
 
 def partition_files(spec: RunSpec, dataset: str) -> dict[str, range]:
-    """Return the files that hold the partition of a run.
-
-    Parameters
-    ----------
-    spec
-        The run.
-    dataset
-        Name of the folder of its data set, see `dataset_folder`.
+    """Return the files that hold the partition of a run, whose data set has a folder of this name.
 
     Returns
     -------

@@ -62,20 +62,7 @@ OF_METHODS = (
 
 
 def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
-    """Join all runs of an experiment, see `join_runs`.
-
-    Parameters
-    ----------
-    name, experiment
-        See `join_runs`.
-    folder
-        Folder that holds the runs, see `admmbench.study.runs.Run.path`.
-
-    Raises
-    ------
-    StaleResultError
-        If a run is missing, damaged or altered, or was made by other code or with other parameters.
-    """
+    """Join all runs of an experiment, see `join_runs`, from the folder of its runs; refuse files as `read` does."""
     return join_runs(
         name, experiment, [(run, read(folder / run.path, run)) for run in experiment.runs]
     )
@@ -88,10 +75,8 @@ def join_runs(
 
     Parameters
     ----------
-    name
-        Name of the experiment.
-    experiment
-        Definition of the experiment.
+    name, experiment
+        Name and definition of the experiment.
     traces
         At least one run, each with its trace as `read` returns it.
 

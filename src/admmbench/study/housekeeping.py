@@ -41,11 +41,6 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     of partitions, and folders of prepared data; besides these, files that killed processes left unfinished more than an
     hour ago, also in the user's cache.
 
-    Parameters
-    ----------
-    studies
-        Studies whose results are to stay.
-
     Returns
     -------
     Files, and folders of prepared data, in order.
@@ -57,11 +52,13 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     for folder in results:
         unclaimed.update(_files_of_results(folder))
     for folder in caches:
-        unclaimed.update(_prepared_folders(folder / "datasets"))
+        prepared = (path.parent for path in folder.glob("datasets/*/dataset.json"))
+        unclaimed.update(path for path in prepared if not _UNFINISHED.fullmatch(path.name))
         unclaimed.update(files_of_partitions(folder / "partitions"))
     parts = (cache / part for cache in {*caches, cache_folder()} for part in _CACHE_FOLDERS)
-    for folder in (*results, *parts):
-        unclaimed.update(path for path in folder.rglob(".*") if _is_unfinished(path))
+    for path in itertools.chain(*(folder.rglob(".*") for folder in (*results, *parts))):
+        if _UNFINISHED.fullmatch(path.name) and time.time() - path.stat().st_mtime > _HOUR:
+            unclaimed.add(path)
     for study in studies:
         unclaimed.difference_update(_requested_files(study))
     return sorted(unclaimed)
@@ -70,23 +67,11 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
 def _files_of_results(results: Path) -> Iterator[Path]:
     for runs in (results / "runs", *results.glob("*/runs")):
         yield from files_of_runs(runs)
+    patterns = (*_EXPERIMENT_FILES, *(template.format("*") for template in _AUDIT_FILES))
     for experiment in results.iterdir() if results.exists() else ():
         if (experiment / MANIFEST).exists() or (experiment / "runs").exists():
-            for pattern in (
-                *_EXPERIMENT_FILES,
-                *(template.format("*") for template in _AUDIT_FILES),
-            ):
+            for pattern in patterns:
                 yield from experiment.glob(pattern)
-
-
-def _prepared_folders(folder: Path) -> Iterator[Path]:
-    for path in folder.iterdir() if folder.exists() else ():
-        if (path / "dataset.json").exists() and not _UNFINISHED.fullmatch(path.name):
-            yield path
-
-
-def _is_unfinished(path: Path) -> bool:
-    return bool(_UNFINISHED.fullmatch(path.name)) and time.time() - path.stat().st_mtime > _HOUR
 
 
 def _requested_files(study: Study) -> Iterator[Path]:

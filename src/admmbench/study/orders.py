@@ -25,12 +25,8 @@ def order_seeds(experiment: Experiment, setting: xr.Dataset) -> Orders:
     Methods that have fewer seeds than the others catch up first. Methods that were added later and are undecided
     against the best of the setting get the seeds of their next analysis as well, up to the seeds of the best.
 
-    Parameters
-    ----------
-    experiment
-        Experiment whose interim analyses say how many seeds come next; nothing is ordered after the last one.
-    setting
-        One setting (a data set at one ε) of `admmbench.results.who_wins.compare`.
+    Nothing is ordered after the last interim analysis of the experiment. The setting (a data set at one ε) is one of
+    `admmbench.results.who_wins.compare`.
     """
     analyses, epsilon = experiment.interim_analyses or [], float(setting["epsilon"])
 

@@ -65,14 +65,7 @@ class Question(Strict):
 
 
 def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the experiment that answers a question.
-
-    Parameters
-    ----------
-    question
-        The question.
-    folder
-        Folder of the study: paths in the experiment are relative to it.
+    """Return the experiment that answers a question; its paths are relative to the folder of the study.
 
     Returns
     -------
@@ -115,9 +108,9 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
     check_experiment(content)
     for method in methods:
         if method["name"].endswith(".py"):
-            method["name"] = _relative_to(folder, method["name"])
+            method["name"] = os.path.relpath(expanded(method["name"]), folder)
     content["dataset"] = {
-        key: _relative_to(folder, value)
+        key: os.path.relpath(expanded(value), folder)
         if key in ("path", "test") and isinstance(value, str)
         else value
         for key, value in question.dataset.items()
@@ -222,8 +215,3 @@ def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
         **{f"problem.records.{norm}": float(f"{size:.2g}") for norm, size in bound.items()},
     }
     return method
-
-
-def _relative_to(folder: Path, path: str) -> str:
-    """Return a path relative to a folder."""
-    return os.path.relpath(expanded(path), folder)

@@ -96,13 +96,6 @@ def blocks(seeds: Iterable[int], size: int) -> list[tuple[int, ...]]:
     Seeds ``k * size`` to ``(k + 1) * size - 1`` are one block where all of them are asked for. Where some are not, the
     block is halved, the larger half first, and the halves likewise. So blocks that are whole stay when seeds are added.
 
-    Parameters
-    ----------
-    seeds
-        Seeds in any order.
-    size
-        Seeds of a whole block.
-
     Returns
     -------
     Blocks of consecutive seeds, in order.

@@ -85,13 +85,10 @@ def reread(config: Mapping[str, Any], workflow: Any) -> dict[str, Any]:
         update_config(raw, load_configfile(path))
     update_config(raw, settings.overwrite_config)
     overlays = combine(settings.configfiles, parse_words(settings.config_args or ()))
-    names = [*map(_name, files), *overlays.pop("files", map(_name, settings.configfiles))]
+    names = [path.name for path in map(Path, files)]
+    names += overlays.pop("files", [path.name for path in map(Path, settings.configfiles)])
     strict = merged(combine(map(Path, files)), overlays)
     return {**_corrected_values(config, raw, strict), "files": [*dict.fromkeys(names)]}
-
-
-def _name(path: str | Path) -> str:
-    return Path(path).name
 
 
 def _corrected_values(value: Any, raw: Any, strict: Any) -> Any:

@@ -36,17 +36,9 @@ if TYPE_CHECKING:
 
 
 def split_overlays(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split words into overlays of the configuration, and options and targets of Snakemake.
+    """Split words as they were typed into overlays of the configuration, and options and targets of Snakemake.
 
-    Parameters
-    ----------
-    words
-        Words as they were typed: YAML files before all targets are overlays, except files that the workflow writes.
-
-    Returns
-    -------
-    list of str, list of str
-        Overlays, and all other words.
+    YAML files before all targets are overlays, except files that the workflow writes.
 
     Raises
     ------

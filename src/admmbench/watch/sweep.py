@@ -185,11 +185,14 @@ def _make_missing(experiments: Sequence[Experiment], folder: Path, workers: int)
     """Make the runs that are missing: a single run in this process, several as a study."""
     missing: dict[Path, tuple[Run, Path]] = {}
     for experiment in experiments:
-        runs = [run for run in experiment.runs if not _is_made(folder, run)]
         data = folder / "resources/datasets" / experiment.dataset_folder
-        if runs and not _is_prepared(data, experiment.dataset):
-            datasets.prepare(experiment.dataset, data, cache=folder / "resources")
+        runs = [run for run in experiment.runs if not _is_made(folder, run)]
         missing |= {_file(folder, run): (run, data) for run in runs}
+        try:
+            if runs:
+                datasets.open_as(experiment.dataset, data)
+        except datasets.DatasetError:  # they are not there, or damaged
+            datasets.prepare(experiment.dataset, data, cache=folder / "resources")
     if len(missing) == 1:
         # Snakemake takes longer to start than many a run.
         ((run, data),) = missing.values()
@@ -257,15 +260,6 @@ def _is_made(folder: Path, run: Run) -> bool:
     try:
         read(_file(folder, run), run)
     except netcdf.StaleResultError:
-        return False
-    return True
-
-
-def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
-    """Return whether a folder has the data set, undamaged."""
-    try:
-        datasets.open_as(dataset, data)
-    except datasets.DatasetError:
         return False
     return True
 
