@@ -25,21 +25,29 @@ _FAILED = Score(math.inf, math.inf)
 
 
 def held_out(data: Dataset, every: int) -> Dataset:
-    """Make a data set that tests on one of ``every`` training rows, and trains on the others, without the test part.
+    """Make a data set that trains on most training rows and tests on the others; the test part is in neither.
 
     Rows are held out evenly, so that every agent, whose rows follow each other, gives its part.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    every
+        Number of training rows of which one is held out.
     """
     tests = np.arange(data.n_train) % every == every // 2
+
+    def select_rows(attribute: Attribute) -> Attribute:
+        return Attribute(attribute.values, attribute.train[~tests], attribute.train[tests])
+
     return replace(
         data,
         X_train=data.X_train[~tests],
         y_train=data.y_train[~tests],
         X_test=data.X_train[tests],
         y_test=data.y_train[tests],
-        attributes={
-            name: Attribute(attribute.values, attribute.train[~tests], attribute.train[tests])
-            for name, attribute in data.attributes.items()
-        },
+        attributes={name: select_rows(values) for name, values in data.attributes.items()},
     )
 
 
