@@ -36,9 +36,7 @@ class RecordingStrategy(Strategy):
 
     def update(self, update: LocalUpdate) -> None:
         """Update the models of a block as `Strategy.update` does, but in plain arrays."""
-        gradient = update.gradient
-        assert gradient is not None
-        in_plain_arrays(update, lambda: gradient.value)
+        in_plain_arrays(update)
 
     def released(self, sub: Subproblem, solution: Array) -> Array:
         """Record a solution, if its noise was in the subproblem, and return the released array."""

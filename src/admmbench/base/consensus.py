@@ -20,7 +20,6 @@ from pydantic import Field
 
 from admmbench.base.algorithm import Algorithm, Resources, parameters
 from admmbench.base.averages import AVERAGES, Average
-from admmbench.base.kernel import in_plain_arrays
 from admmbench.base.observers import Observer
 from admmbench.base.rho import Rho, RhoSchedule
 from admmbench.base.types import (
@@ -293,9 +292,10 @@ class Consensus(OverRows):
         updates of the iterates if the agents begin a round, and after them otherwise; and the sum of messages
         ``sub.partial``.
         """
+        solve, share = partial(self._solve, sub), 1 / self.updates
         for which in positions(self.updates):
-            update = LocalUpdate(Pass(updates=which, order=self.order), sub, share=1 / self.updates)
-            sub.strategy.watch(update, partial(in_plain_arrays, update, partial(self._solve, sub)))
+            fused = Pass(updates=which, order=self.order)
+            sub.strategy.update(LocalUpdate(fused, sub, solve=solve, share=share))
 
     def _solve(self, sub: Subproblem) -> Array:
         """Return the solutions of a block's subproblems, as far as they are what a method should return."""

@@ -332,7 +332,9 @@ class Compiled(Strategy):
     def update(self, update: LocalUpdate) -> None:
         """Update the models of a block in place, see `Strategy.update`."""
         sub, draw, gradient = update.sub, update.draw, update.gradient
-        assert gradient is not None
+        if gradient is None:
+            in_plain_arrays(update)
+            return
         leading, dtype, tile = sub.z.shape[:2], sub.z.dtype, samplers.TILE
         noise = draw.drawn if draw else Drawn.nothing(leading)
         entries, position = np.ascontiguousarray(gradient.entries), gradient.position
@@ -364,21 +366,17 @@ class Compiled(Strategy):
 COMPILED = Compiled()
 
 
-def in_plain_arrays(update: LocalUpdate, known: Callable[[], Array]) -> None:
-    """Update the models of a block as `Strategy.update` does, but in plain arrays: a block is one entry.
-
-    Parameters
-    ----------
-    update
-        What is done.
-    known
-        Computes the gradient of the loss, or the solution of the subproblem where there is no step, in what the block
-        is by then: if the agents begin a round, its dual variables are those of the round.
-    """
+def in_plain_arrays(update: LocalUpdate) -> None:
+    """Update the models of a block as `Strategy.update` does, but in plain arrays: a block is one entry."""
     fused, sub, z, none = update.fused, update.sub, update.sub.z, np.zeros((1, 1))
 
     def take(gradient: Array, position: Array, start: int, tile: list[Array]) -> None:
-        tile[0] = known()
+        # Subproblems are solved now: if the agents begin a round, the dual variables are those of the round by then.
+        if update.gradient is None:
+            assert update.solve is not None
+            tile[0] = update.solve()
+        else:
+            tile[0] = update.gradient.value
 
     def perturb(tile: list[Array], *rest: Any) -> float:
         tile[0] = tile[0] + update.draw

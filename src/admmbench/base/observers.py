@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 from admmbench.base.types import Array, Federation, LocalUpdate, Subproblem, Wrapping
@@ -71,13 +70,9 @@ class Observed(Wrapping):
 
     def update(self, update: LocalUpdate) -> None:
         """See `Strategy`."""
-        self.watch(update, partial(self.inner.update, update))
-
-    def watch(self, update: LocalUpdate, work: Callable[[], None]) -> None:
-        """See `Strategy`."""
         sub = update.sub
         before = replace(sub, z=sub.z.copy(), sent=sub.sent.copy(), dual=sub.dual.copy())
-        work()
+        self.inner.update(update)
         for observer in self.observers:
             observer.after_update(update, before)
 

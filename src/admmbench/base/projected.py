@@ -22,6 +22,9 @@ class Projected(Wrapping):
 
     def update(self, update: LocalUpdate) -> None:
         """See `Strategy`: the pass ends with the step, as if another update followed, and its last part comes later."""
+        if update.solve:  # `released` projects
+            self.inner.update(update)
+            return
         fused, sub = update.fused, update.sub
         first, last = (fused.flags()[name] for name in ("first", "last"))
         step = replace(fused, updates="first" if first else "middle")

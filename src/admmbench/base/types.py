@@ -335,7 +335,7 @@ class LocalUpdate:
     """What is done."""
     sub: Subproblem
     gradient: Gradient | None = None
-    """Of the loss; None where a method solves its subproblems otherwise."""
+    """Of the loss, from which the step follows."""
     draw: Draw | None = None
     """Noise, if there is any."""
     schedule: Mapping[str, Array | float] = field(default_factory=dict)
@@ -344,6 +344,8 @@ class LocalUpdate:
     """Weight of the penalty's gradient."""
     share: float = 1.0
     """Part of each local update in the mean."""
+    solve: Callable[[], Array] | None = None
+    """In place of the gradient, what finds the solutions of the subproblems, for methods that have no step."""
 
 
 class Strategy(ABC):
@@ -351,11 +353,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def update(self, update: LocalUpdate) -> None:
-        """Update the models of a block in place, from the gradient of the loss."""
-
-    def watch(self, update: LocalUpdate, work: Callable[[], None]) -> None:
-        """Do the work of an update; whoever watches updates is told of it."""
-        work()
+        """Update the models of a block in place."""
 
     def released(self, sub: Subproblem, solution: Array) -> Array:
         """What a method goes on with that has found the solution of a subproblem: the solution."""
