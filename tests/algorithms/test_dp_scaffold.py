@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.algorithms.literal_huang2019 import EPS, SIZES, J, P, T, check_trajectory, played
+from tests.algorithms.literal_huang2019 import EPS, SIZES, J, P, T, check_trajectory
 
 SCAFFOLD = {"learning_rate": 0.6, "local_updates": 3}
 
@@ -33,11 +33,3 @@ def scaffold(run):
 @pytest.mark.parametrize("eps", [math.inf, EPS])
 def test_trajectory_is_the_literal_one(eps):
     check_trajectory("dp_scaffold", SCAFFOLD, scaffold, eps)
-
-
-def test_one_local_step_is_that_of_dpsgd():
-    """In the mean over agents control variates cancel."""
-    step = {"learning_rate": 0.4}
-    states = played("dp_scaffold", {**step, "local_updates": 1}, T)
-    for state, other in zip(states, played("dpsgd", step, T), strict=True):
-        np.testing.assert_allclose(state["w"], other["w"], rtol=1e-10, atol=1e-13)

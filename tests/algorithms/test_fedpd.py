@@ -34,12 +34,3 @@ def test_trajectory_is_the_literal_one(skip):
             np.testing.assert_allclose(state["w"][s, 0], w, rtol=1e-7, atol=1e-9)
             np.testing.assert_allclose(state["z"][:, s, 0], x, rtol=1e-7, atol=1e-9)
             np.testing.assert_allclose(state["dual"][:, s, 0], dual, rtol=1e-7, atol=1e-9)
-
-
-def test_with_enough_steps_dual_variables_are_gradients():
-    """Those of ADMM: the gradient of an augmented Lagrangian is that of f_i and the new dual variable."""
-    params = {"eta": 4.0, "learning_rate": 2.0, "local_updates": 100}
-    state = played("fedpd", params, 2)[-1]
-    for i in range(P):
-        slope = Literal().gradient(i, state["z"][i, 0, 0])
-        np.testing.assert_allclose(state["dual"][i, 0, 0], -slope, rtol=1e-6, atol=1e-9)

@@ -45,6 +45,7 @@ METHODS = [
 ]
 # What is left of the way to the optimum with equal sites that count alike, as docs/methods/problems.md has it.
 LEFT = {"dp_fedavg": 0.096, "fedpd": 0.078, "nbafl": [0.046, 0.0025], "amp": 0.13}
+EXACT = {"pvp", "private_admm"}
 # Ends elsewhere, below.
 OTHERS = {"amp", "nbafl"}
 settings = pytest.mark.parametrize("average", ["records", "agents"])
@@ -144,6 +145,38 @@ def test_a_method_ends_at_the_optimum_of_the_stated_problem(name, params, rounds
 def test_so_does_what_the_authors_code_computes(name, params, sizes, average):
     trace = run(name, {"rho": 0.1} | params, 2000, sizes, stated(average), "reference")
     assert abs(Stated(sizes, average).gap(ends(trace))) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("outp", "paper"),
+        ("outp", "reference"),
+        ("pvp", "paper"),
+        ("private_admm", "paper"),
+        ("objp", "paper"),
+        ("objp", "reference"),
+        ("objt", "paper"),
+        ("iceadmm", "paper"),
+    ],
+)
+def test_equal_agents_do_the_same_in_the_units_of_records_and_of_agents(name, variant):
+    """Penalty parameter, strength and one over the proximity are beside a sum that is P times as large for agents."""
+    agents, traces = 4, []
+    for average, unit in (("agents", agents), ("records", 1)):
+        params = {"rho": 0.05 * unit} | ({"tolerance": 1e-12} if name in EXACT else {})
+        params |= {"a": 20 / unit} if name in {"objp", "iceadmm"} else {}
+        problem = {"loss": "softmax", "average": average, "records": {"max_l2_norm": 1}}
+        problem |= {"per": "agent", "strength": 5e-3 * unit}
+        given = {"agents": agents, "rounds": 6, "evaluate_every": 3, "seeds": 2, "dtype": "float64"}
+        given |= {"epsilon": 1.0, "delta": 1e-5, "sensitivity": "global", "variant": variant}
+        trace = simulate(make_dataset(n_train=60), name, params, problem=problem, **given)
+        if name not in EXACT | {"outp"}:  # noise on a gradient has its units
+            trace["noise_magnitude"] = trace.noise_magnitude / unit
+        traces.append(trace)
+    for variable in ("test_loss", "noise_magnitude", "consensus_violation", "epsilon_composed"):
+        one, other = (trace[variable] for trace in traces)
+        np.testing.assert_allclose(one, other, rtol=1e-8, err_msg=variable)
 
 
 @settings

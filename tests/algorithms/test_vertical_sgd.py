@@ -14,8 +14,6 @@ from tests.algorithms.literal_hu2019 import (
     N,
     T,
     awkward,
-    learnable,
-    scikit_learn,
     slope,
     trace_of,
 )
@@ -55,20 +53,3 @@ def test_vertical_sgd_is_the_literal_minibatch_loop(seed):
             assert float(found.train_loss) == pytest.approx(run.train_loss(), rel=1e-5)
             assert float(found.test_loss) == pytest.approx(run.test_loss(), rel=1e-5)
             assert float(found.consensus_violation) == 0
-
-
-def test_vertical_sgd_approaches_the_optimum():
-    dataset = learnable()
-    best, _ = scikit_learn(dataset, 1e-2)
-    trace = trace_of(
-        dataset,
-        "vertical_sgd",
-        {"learning_rate": 0.5, "batch_size": 20},
-        problem={"strength": 1e-2},
-        rounds=800,
-        evaluate_every=10,
-    )
-    losses = trace.train_loss.values[0]
-    assert losses[-1] == pytest.approx(best, abs=1e-3)
-    assert losses[-1] >= best - 1e-9
-    assert losses[0] > losses[-1] + 1e-3

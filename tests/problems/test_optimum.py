@@ -4,8 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import special
 
 from admmbench.contracts.made_up_data import make_dataset, written_by
@@ -17,7 +15,6 @@ from tests.problems.helpers import (
     bind_columns,
     bind_rows,
     everyone,
-    rngs,
     rows_by_writer,
     with_numbers,
 )
@@ -109,26 +106,6 @@ def test_the_optimum_over_columns(name, penalty, parties):
     X, weights = dataset.X_train[:, :columns].astype(np.float64), np.full(60, 1 / 60)
     own = found[0, :, :columns]
     assert_minimum(own, name, X, dataset.y_train, weights, penalty, strength)
-
-
-@pytest.mark.parametrize("name", CONVEX)
-@settings(max_examples=12)
-@given(
-    rng=rngs,
-    n=st.integers(3, 40),
-    J=st.integers(1, 8),
-    penalty=st.sampled_from(["l1", "l2"]),
-    strength=st.floats(1e-3, 10),
-)
-def test_the_minimum_with_any_weights(name, rng, n, J, penalty, strength):
-    K = 3 if name == "softmax" else 1
-    X, weights = rng.normal(size=(n, J)), rng.uniform(0.1, 3, n)
-    y = 3 * rng.normal(size=n) if name in ("huber", "squared") else rng.integers(0, max(K, 2), n)
-    loss = as_loss(spec_of(name))
-    targets = loss.targets(y, np.dtype(float))
-    W = minimum(loss, PENALTIES[penalty], strength, X, targets, weights, K)
-    assert W.shape == (K, J)
-    assert_minimum(W, name, X, y, weights, penalty, strength)
 
 
 @pytest.mark.parametrize("empty", [0, 1, 2])

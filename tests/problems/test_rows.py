@@ -170,8 +170,10 @@ def test_records_without_a_bound_have_no_worst_case(two):
 
 @pytest.mark.parametrize("kind", ["l1", "l2"])
 @pytest.mark.parametrize("scheme", [SHUFFLED, DRAWN, BY_WRITER], ids=["files", "drawn", "writers"])
-def test_evaluation_is_the_literal_one(written, scheme, kind):
+@pytest.mark.parametrize("chunk", [7, 1000])
+def test_evaluation_is_the_literal_one(written, scheme, kind, chunk):
     problem = bind(written, scheme, range(2), penalty=kind, strength=0.01, local_error=True)
+    problem.whole_chunk = chunk
     rng = np.random.default_rng(10)
     n = problem.n_agents
     w, z = rng.normal(size=(2, 1, 7)), rng.normal(size=(n, 2, 1, 7))
@@ -253,27 +255,6 @@ def bind_softmax(dataset, agents, seeds=1, shuffle=False):
     """A problem over softmax with equal agents."""
     scheme = {"scheme": "iid", "agents": agents, "shuffle": shuffle}
     return bind_rows(dataset, "softmax", scheme, range(seeds))
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("chunk", [7, 25])
-def test_chunks_of_records_add_up(made, chunk, shuffle):
-    """Agents of 20 records, in pieces of at most a chunk, several agents' together."""
-    z = np.random.default_rng(0).normal(size=(3, 2, 3, 7))
-    whole = bind_softmax(made, 3, 2, shuffle)
-    value, sensitivity = gradient_of(everyone(whole), z, 60)
-    losses = everyone(whole).losses(z)
-    whole.chunk = whole.whole_chunk = chunk
-    parts = everyone(whole)
-    found = gradient_of(parts, z, 60)
-    np.testing.assert_allclose(found[0], value, atol=1e-14)
-    np.testing.assert_allclose(found[1], sensitivity, rtol=1e-12)
-    np.testing.assert_allclose(parts.losses(z), losses, rtol=1e-12)
-    state = models(z[0], z)
-    large = bind_softmax(made, 3, 2, shuffle).evaluate(state, [parts], one_by_one)
-    small = whole.evaluate(state, [parts], one_by_one)
-    for name, values in large.items():
-        np.testing.assert_allclose(small[name], values, rtol=1e-12, err_msg=name)
 
 
 def test_order_of_memory_does_not_matter(made):
