@@ -7,20 +7,32 @@ from admmbench.spec.run import RunSpec
 from tests.algorithms.runs import rounds
 from tests.problems.helpers import with_sex
 
+
+def at_most(bound, **more):
+    """Constraint on the mean loss of the second class."""
+    return {"mean_loss": {"where": {"label": 1}}, "at_most": bound, **more}
+
+
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}
 LARGER = {**QP, "d": 40, "m": 1}
 NEYMAN_PEARSON = {
     "loss": "logistic",
     "objective": {"mean_loss": {"where": {"label": 0}}},
-    "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 0.4}],
+    "constraints": [at_most(0.4)],
 }
 # Parameters with which prox_al ends soon on it.
 SMOOTH = {"beta": 300.0, "rho": 0.02, "q": 0.5}
 
 
+def run_of(name, params, rounds, data=QP, **given):
+    """A run with two agents and one seed unless it says otherwise."""
+    usual = {"agents": 2, "seeds": 1, **given}
+    return RunSpec(dataset=data, algorithm=name, params=params, rounds=rounds, **usual)
+
+
 def instance(agents, seed, **dataset):
     """Arrays of (25) for one seed: A, b, C, d, those of the server last in C and d."""
-    spec = RunSpec(dataset={**QP, **dataset}, algorithm="prox_al", agents=agents, seeds=[seed])
+    spec = run_of("prox_al", {}, 1, {**QP, **dataset}, agents=agents, seeds=[seed])
     problem = next(rounds(spec))[0].problem
     own, server = problem.block(slice(0, agents)), problem.server
     C = np.concatenate([own.matrix, server.matrix])[:, 0]

@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.spec.run import RunSpec
-from tests.algorithms.he2023 import LARGER, QP, final_state, instance
+from tests.algorithms.he2023 import LARGER, final_state, instance, run_of
 
 
 def test_a_round_of_the_penalty_method_is_the_literal_one():
     params = {"weight": 3.0, "learning_rate": 0.01, "local_updates": 2, "start": 0.5}
-    spec = RunSpec(
-        dataset=QP, algorithm="fedavg_penalty", params=params, agents=3, seeds=[7], rounds=1
-    )
-    state, _ = final_state(spec)
+    state, _ = final_state(run_of("fedavg_penalty", params, 1, agents=3, seeds=[7]))
     A, b, C, d = instance(3, 7)
 
     def slope(i, w):

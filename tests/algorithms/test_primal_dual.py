@@ -5,17 +5,21 @@ import pytest
 
 from admmbench import simulate
 from admmbench.base.outcomes import Outcome
-from admmbench.spec.run import RunSpec
-from tests.algorithms.he2023 import NEYMAN_PEARSON, QP, final_state, instance, two_classes
+from tests.algorithms.he2023 import (
+    NEYMAN_PEARSON,
+    QP,
+    at_most,
+    final_state,
+    instance,
+    run_of,
+    two_classes,
+)
 
 
 def test_rounds_on_a_quadratic_program_are_the_literal_ones():
     """Equations at agents and server; their multipliers have any sign."""
     params = {"learning_rate": 0.03, "multiplier_rate": 0.2, "multiplier": -0.4, "start": 0.5}
-    spec = RunSpec(
-        dataset=QP, algorithm="primal_dual", params=params, agents=3, seeds=[7, 2], rounds=4
-    )
-    state, status = final_state(spec)
+    state, status = final_state(run_of("primal_dual", params, 4, agents=3, seeds=[7, 2]))
     assert status == [0, 0]
     for s, seed in enumerate([7, 2]):
         A, b, C, d = instance(3, seed)
@@ -33,7 +37,7 @@ def test_rounds_on_a_quadratic_program_are_the_literal_ones():
 def test_rounds_with_inequalities_are_the_literal_ones():
     """Record by record; multipliers of inequalities are projected, those that start below 0 as well."""
     data, rate, dual_rate, offset = two_classes(), 0.7, 3.0, [0.6, -0.3, 0.2]
-    everywhere = {"mean_loss": {"where": {"label": 1}}, "at_most": 0.4, "at": "everywhere"}
+    everywhere = at_most(0.4, at="everywhere")
     ball = {"matrix": np.eye(7)[:3].tolist(), "offset": offset}
     problem = {
         **NEYMAN_PEARSON,
@@ -42,16 +46,8 @@ def test_rounds_with_inequalities_are_the_literal_ones():
         "server": 0.5,
     }
     for first in (0.3, -2.0):
-        spec = RunSpec(
-            dataset=data,
-            algorithm="primal_dual",
-            params={"learning_rate": rate, "multiplier_rate": dual_rate, "multiplier": first},
-            problem=problem,
-            agents=2,
-            seeds=1,
-            rounds=5,
-        )
-        state, _ = final_state(spec)
+        params = {"learning_rate": rate, "multiplier_rate": dual_rate, "multiplier": first}
+        state, _ = final_state(run_of("primal_dual", params, 5, data, problem=problem))
         places = [(data.X_train[rows], data.y_train[rows]) for rows in np.split(np.arange(90), 2)]
         places.append((data.X_test[:20], data.y_test[:20]))
 

@@ -10,15 +10,16 @@ from scipy import optimize
 
 from admmbench import simulate
 from admmbench.base.outcomes import Outcome
-from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import (
     LARGER,
     NEYMAN_PEARSON,
     QP,
     SMOOTH,
+    at_most,
     final_state,
     instance,
     losses,
+    run_of,
     two_classes,
 )
 from tests.algorithms.runs import rounds
@@ -85,33 +86,18 @@ def test_prox_al_is_the_literal_one(agents, params):
     assert float(trace.floats_sent[0, -1]) == inner * each + outer * agents * (12 + 1)
 
 
-def assert_theorem_31(trace):
-    assert trace.status == Outcome.CONVERGED
-    assert trace.stationarity <= 1e-3
-    assert trace.complementarity <= 1e-3
-    assert trace.dual_feasibility == 0
-
-
 @settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), agents=st.integers(1, 3), bound=st.floats(0.3, 0.6))
 def test_theorem_31_on_neyman_pearson(seed, agents, bound):
-    problem = {
-        **NEYMAN_PEARSON,
-        "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": bound}],
-    }
-    trace = simulate(
-        two_classes(seed=seed),
-        "prox_al",
-        params={**SMOOTH, "s": 0.001},
-        problem=problem,
-        agents=agents,
-        seeds=1,
-        rounds=9000,
-        evaluate_every=100,
-    ).isel(seed=0, round=-1)
-    if trace.status == Outcome.UNDEFINED:
-        return
-    assert_theorem_31(trace)
+    problem = {**NEYMAN_PEARSON, "constraints": [at_most(bound)]}
+    params, given = {**SMOOTH, "s": 0.001}, {"agents": agents, "seeds": 1, "rounds": 9000}
+    trace = simulate(two_classes(seed=seed), "prox_al", params, problem=problem, **given)
+    last = trace.isel(seed=0, round=-1)
+    if last.status != Outcome.UNDEFINED:
+        assert last.status == Outcome.CONVERGED
+        assert last.stationarity <= 1e-3
+        assert last.complementarity <= 1e-3
+        assert last.dual_feasibility == 0
 
 
 def subproblems(spec):
@@ -142,15 +128,10 @@ def test_theorem_41_on_neyman_pearson(seed, agents, strength, penalty):
     parts = np.array_split(np.arange(data.n_train), agents)
     if any(len(set(data.y_train[rows])) < 2 for rows in parts):
         return
-    spec = RunSpec(
-        dataset=data,
-        algorithm="prox_al",
-        params={**SMOOTH, "s": 0.001},
-        problem={**NEYMAN_PEARSON, "penalty": penalty, "strength": strength},
-        agents=agents,
-        seeds=1,
-        rounds=9000,  # constraints that can hardly be met take thousands
-    )
+    problem = {**NEYMAN_PEARSON, "penalty": penalty, "strength": strength}
+    # Constraints that can hardly be met take thousands of rounds.
+    params = {**SMOOTH, "s": 0.001}
+    spec = run_of("prox_al", params, 9000, data, problem=problem, agents=agents)
     ended = list(subproblems(spec))
     assert ended
     for k, centre, w, mu, _ in ended:
@@ -178,15 +159,9 @@ def test_a_second_order_cone_bounds_the_norm():
     d, data = 7, two_classes()
     linear = {"matrix": [[0.0] * d, *np.eye(d).tolist()], "offset": [-0.5, *[0.0] * d]}
     ball = {"linear": linear, "cone": "second_order", "at": "server"}
-    spec = RunSpec(
-        dataset=data,
-        algorithm="prox_al",
-        params={"beta": 50.0, "rho": 0.1, "eps1": 1e-5, "eps2": 1e-8, "s": 1e-5, "q": 0.5},
-        problem={"loss": "logistic", "objective": {}, "constraints": [ball]},
-        agents=2,
-        seeds=1,
-        rounds=9000,
-    )
+    params = {"beta": 50.0, "rho": 0.1, "eps1": 1e-5, "eps2": 1e-8, "s": 1e-5, "q": 0.5}
+    problem = {"loss": "logistic", "objective": {}, "constraints": [ball]}
+    spec = run_of("prox_al", params, 9000, data, problem=problem)
     state, status = final_state(spec)
     assert status == [Outcome.CONVERGED]
     w = state.model[0]
@@ -209,15 +184,10 @@ def test_a_second_order_cone_bounds_the_norm():
 
 def test_subproblems_are_solved_far_enough_for_the_residual_to_fall():
     """beta multiplies what an inexact solution leaves in (18); a loose one makes the inner loop cycle."""
-    problem = {
-        **NEYMAN_PEARSON,
-        "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 0.2}],
-    }
+    problem = {**NEYMAN_PEARSON, "constraints": [at_most(0.2)]}
     params = {"s": 0.001, "beta": 3000.0, "rho": 0.003}
-    trace = simulate(
-        two_classes(), "prox_al", params=params, problem=problem, agents=1, seeds=1, rounds=1500
-    )
-    assert trace.status[0] == Outcome.CONVERGED
+    spec = run_of("prox_al", params, 1500, two_classes(), problem=problem, agents=1)
+    assert final_state(spec)[1] == [Outcome.CONVERGED]
 
 
 def test_a_run_that_converges_keeps_its_last_values():
@@ -236,10 +206,9 @@ def test_a_run_that_converges_keeps_its_last_values():
 
 
 def test_an_inner_loop_that_does_not_end_is_an_outcome():
-    params = {"rho": 1e8, "inner_limit": 30}
-    trace = simulate(QP, "prox_al", params=params, agents=2, seeds=2, rounds=5000)
-    assert (trace.status == Outcome.STALLED).all()
-    assert (trace.inner_iterations[:, -1] == 30).all()
+    state, status = final_state(run_of("prox_al", {"rho": 1e8, "inner_limit": 30}, 5000, seeds=2))
+    assert status == [Outcome.STALLED] * 2
+    assert (state.total == 30).all()
 
 
 def test_an_agent_without_a_class_is_an_outcome():
@@ -254,7 +223,7 @@ def test_an_agent_without_a_class_is_an_outcome():
 
 def test_measured_residuals_are_those_of_definition_21():
     """Of w and mu in the middle of a run, for equations: by hand."""
-    spec = RunSpec(dataset=QP, algorithm="prox_al", agents=3, seeds=[4, 9], rounds=399)
+    spec = run_of("prox_al", {}, 399, agents=3, seeds=[4, 9])
     *_, (federation, state, _) = rounds(spec)
     found = spec.method.measure(400, state, federation)
     assert (state.outer > 0).all()
@@ -269,14 +238,8 @@ def test_measured_residuals_are_those_of_definition_21():
 
 
 def test_dual_feasibility_is_that_of_the_worst_agent():
-    spec = RunSpec(
-        dataset=two_classes(),
-        algorithm="prox_al",
-        problem=NEYMAN_PEARSON,
-        agents=3,
-        seeds=[0, 1],
-        rounds=1,
-    )
+    given = {"problem": NEYMAN_PEARSON, "agents": 3, "seeds": [0, 1]}
+    spec = run_of("prox_al", {}, 1, two_classes(), **given)
     federation, state, _ = next(rounds(spec))
     state.mu[1, 0] = -0.5  # multipliers of inequalities are not negative
     found = spec.method.measure(1, state, federation)
@@ -301,15 +264,9 @@ def test_an_l1_penalty_goes_with_constraints_at_the_server():
         options={"ftol": 1e-15, "maxiter": 1000},
     )
     wanted = found.x[:n] - found.x[n:]
-    spec = RunSpec(
-        dataset={**QP, "d": n, "m": 1},
-        algorithm="prox_al",
-        problem={"loss": "quadratic", "penalty": "l1", "strength": strength},
-        params={"eps1": 1e-5, "eps2": 1e-5, "s": 1e-3, "beta": 10.0},
-        agents=agents,
-        seeds=[seed],
-        rounds=3000,
-    )
+    problem = {"loss": "quadratic", "penalty": "l1", "strength": strength}
+    params, data = {"eps1": 1e-5, "eps2": 1e-5, "s": 1e-3, "beta": 10.0}, {**QP, "d": n, "m": 1}
+    spec = run_of("prox_al", params, 3000, data, problem=problem, agents=agents, seeds=[seed])
     state, ended = final_state(spec)
     assert ended == [Outcome.CONVERGED]
     np.testing.assert_allclose(state.model[0], wanted, atol=1e-5)
@@ -319,11 +276,7 @@ def test_an_l1_penalty_goes_with_constraints_at_the_server():
 
 
 def test_an_l1_penalty_without_weight_changes_nothing():
-    at_server = {
-        **NEYMAN_PEARSON,
-        "server": 1,
-        "constraints": [{"mean_loss": {}, "at_most": 1, "at": "server"}],
-    }
+    at_server = {**NEYMAN_PEARSON, "server": 1, "constraints": [at_most(1, at="server")]}
     data, given = two_classes(), {"rounds": 2, "seeds": 1}
     plain, weightless = (
         simulate(data, "prox_al", problem={**at_server, **more}, **given)

@@ -6,7 +6,6 @@ from scipy import optimize
 
 from admmbench import simulate
 from admmbench.base.outcomes import Outcome
-from admmbench.spec.run import RunSpec
 from tests.algorithms.he2023 import (
     NEYMAN_PEARSON,
     QP,
@@ -14,6 +13,7 @@ from tests.algorithms.he2023 import (
     final_state,
     instance,
     losses,
+    run_of,
     two_classes,
 )
 
@@ -42,14 +42,7 @@ def assert_ended(name, status):
 )
 def test_quadratic_programs_end_at_the_solution_of_the_kkt_system(name, params, rounds, accuracy):
     agents, seeds, larger = 3, [0, 1], {"d": 30, "m": 1}
-    run = RunSpec(
-        dataset={**QP, **larger},
-        algorithm=name,
-        params=params,
-        agents=agents,
-        seeds=seeds,
-        rounds=rounds,
-    )
+    run = run_of(name, params, rounds, {**QP, **larger}, agents=agents, seeds=seeds)
     state, status = final_state(run)
     assert_ended(name, status)
     for s, seed in enumerate(seeds):
@@ -74,16 +67,9 @@ def test_quadratic_programs_end_at_the_solution_of_the_kkt_system(name, params, 
 def test_neyman_pearson_ends_where_scipy_does(name, params, penalty):
     """With a penalty, which is a part of the objective."""
     data = two_classes()
-    spec = RunSpec(
-        dataset=data,
-        algorithm=name,
-        params=params,
-        problem={**NEYMAN_PEARSON, "penalty": penalty, "strength": 0.02},
-        agents=2,
-        seeds=1,
-        rounds=2000 if name == "primal_dual" else 9000,
-    )
-    state, status = final_state(spec)
+    problem = {**NEYMAN_PEARSON, "penalty": penalty, "strength": 0.02}
+    rounds = 2000 if name == "primal_dual" else 9000
+    state, status = final_state(run_of(name, params, rounds, data, problem=problem))
     assert_ended(name, status)
     parts = np.array_split(np.arange(data.n_train), 2)
 

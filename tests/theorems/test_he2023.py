@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.spec.run import RunSpec
-from tests.algorithms.he2023 import QP, instance
+from tests.algorithms.he2023 import QP, instance, run_of
 from tests.algorithms.runs import rounds
 
 N, S, Q, EPS, SEED = 3, 0.01, 0.9, 1e-3, 5
@@ -73,11 +72,8 @@ def iterations(method, params):
 
 @functools.cache
 def states(method, **params):
-    spec = RunSpec(
-        dataset=QP, algorithm=method, params=params, agents=N, seeds=[SEED], rounds=20_000
-    )
     found = []
-    for _, state, _ in rounds(spec):
+    for _, state, _ in rounds(run_of(method, params, 20_000, agents=N, seeds=[SEED])):
         now = SimpleNamespace(w=state.model[0].copy(), outer=int(state.outer[0]))
         now.mu = np.concatenate([state.mu[:, 0], state.mu_server[:, 0]])
         for name in ("u", "dual"):
