@@ -234,14 +234,9 @@ class _Numbers(ast.NodeTransformer):
 
 
 def load(text: str, what: str) -> ModuleType:
-    """Import a module with this text from the cache; a new module is written there first.
+    """Import a module with this text, whose functions `njit` compiles, from the cache; it is written there first.
 
-    Parameters
-    ----------
-    text
-        Source of the module; functions in it are compiled with `njit`.
-    what
-        Words for the purpose of the module: compiling takes some seconds, and the log tells of it.
+    The log tells ``what`` is compiled, which takes some seconds.
     """
     with _LOCK:  # so that threads that ask at the same time get the same module
         return _load(text, what)

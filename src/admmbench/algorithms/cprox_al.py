@@ -16,8 +16,9 @@ from admmbench.base.constrained import (
 )
 from admmbench.base.observers import Observer
 from admmbench.base.outcomes import Outcome
-from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
+from admmbench.base.types import Array, ConstrainedFederation, Messages
 from admmbench.problems.base import Problem
+from admmbench.problems.constraints import Functions
 from admmbench.problems.newton import lbfgs
 from admmbench.theorems.he2023 import OuterLoop
 
@@ -74,24 +75,16 @@ class CProxAL(ProximalAL[Ending]):
         def objective(w: Array) -> tuple[float, Array]:
             trial[seed] = w
 
-            def of_block(block: ConstrainedBlock) -> tuple[float, Array]:
-                merit = AugmentedLagrangian(
-                    block.parts, self.beta, state.mu[block.agents], 0.0, centre
-                ).at(trial[None])
+            def of_holder(functions: Functions, mu: Array) -> tuple[float, Array]:
+                pull = 1 / self.beta if functions is problem.server else 0.0
+                merit = AugmentedLagrangian(functions, self.beta, mu, pull, centre).at(trial[None])
                 return merit.value[:, seed].sum(), merit.gradient[:, seed].sum(axis=0)
 
-            merits = federation.each(of_block)
-            merit = AugmentedLagrangian(
-                problem.server, self.beta, state.mu_server, 1 / self.beta, centre
-            ).at(trial[None])
+            merits = state.each(of_holder, federation)
             values, gradients = zip(*merits, strict=True)
-            value = (
-                sum(values)
-                + merit.value[0, seed]
-                + problem.strength * problem.penalty.value(w[None])
-            )
-            gradient = np.sum(gradients, axis=0) + merit.gradient[0, seed]
-            return float(value), gradient + problem.strength * problem.penalty.gradient(w)
+            value = sum(values) + problem.strength * problem.penalty.value(w[None])
+            full_gradient = problem.strength * problem.penalty.gradient(w)
+            return float(value), np.sum(gradients, axis=0) + full_gradient
 
         limits = {"gtol": tau, "ftol": 0, "maxiter": _MOST_ITERATIONS, "maxfun": _MOST_ITERATIONS}
         solution = lbfgs(objective, centre[seed], 0.0, limits)

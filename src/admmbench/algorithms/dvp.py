@@ -67,16 +67,9 @@ class DVP(Exact):
 
 
 def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Array, Array]:
-    """Part of the budget that is left for noise, and the weight Phi of the added quadratic term.
+    """Part of a message's budget that is left for noise, and the weight Phi of the added quadratic term, shape (B, S).
 
-    Parameters
-    ----------
-    epsilon
-        Budget of the message.
-    curvature
-        c3 / n_i, bound on what one record adds to the Hessian, shape (B, S).
-    convexity
-        Strong convexity of the subproblem.
+    ``curvature`` is c3 / n_i, which bounds what one record adds to the Hessian, and ``convexity`` the subproblem's.
     """
     if math.isinf(epsilon):
         return np.full_like(curvature, np.inf), np.zeros_like(curvature)

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from admmbench.base.algorithm import Resources, parameters
 from admmbench.base.constrained import ConstrainedMethod, Ending, start_fields, update_multipliers
-from admmbench.base.types import Array, ConstrainedBlock, ConstrainedFederation, Messages
+from admmbench.base.types import Array, ConstrainedFederation, Messages
+from admmbench.problems.constraints import Functions
 
 
 @parameters
@@ -44,24 +45,21 @@ class PrimalDual(ConstrainedMethod[Ending]):
     def init(self, federation: ConstrainedFederation) -> Ending:
         """Start everywhere at the same model, with the same multipliers."""
         state = Ending(**start_fields(federation, self.start))
-        server = federation.problem.server.cone
-
-        def of_agents(block: ConstrainedBlock) -> Array:
-            return block.parts.cone.project_dual(state.mu[block.agents] + self.multiplier)
-
-        state.mu = np.concatenate(federation.each(of_agents))
-        state.mu_server = server.project_dual(state.mu_server + self.multiplier)
+        for mu, holder in (
+            (state.mu, federation.blocks[0].parts),
+            (state.mu_server, federation.problem.server),
+        ):
+            mu[:] = holder.cone.project_dual(mu + self.multiplier)
         return state
 
     def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
         """Take both steps from the same point."""
         problem, w = federation.problem, state.model
 
-        def gradient(block: ConstrainedBlock) -> Array:
-            return block.parts.at(w[None]).gradient(state.mu[block.agents]).sum(axis=0)
+        def gradient(functions: Functions, mu: Array) -> Array:
+            return functions.at(w[None]).gradient(mu).sum(axis=0)
 
-        full_gradient = np.sum(federation.each(gradient), axis=0)
-        full_gradient += problem.server.at(w[None]).gradient(state.mu_server)[0]
+        full_gradient = np.sum(state.each(gradient, federation), axis=0)
         full_gradient += problem.strength * problem.penalty.gradient(w)
         update_multipliers(state, federation, self.multiplier_rate, state.ended == 0)
         state.model = w - self.learning_rate * full_gradient

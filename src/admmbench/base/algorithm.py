@@ -1,9 +1,7 @@
 """Base of every algorithm: a frozen dataclass of parameters with ``init`` and ``round``, and facts about the method.
 
-An algorithm sees a federation: its agents with their parts of the problem and their noise, and the privacy budget.
-Agents come in blocks of a few, and all arrays carry the agents of the block and the seeds of the batch as leading axes,
-so that the equations are written as for one agent of one run. An algorithm knows nothing about files, seeds, threads,
-metrics or other algorithms.
+An algorithm sees a federation: its agents with their parts of the problem and their noise, and the privacy budget, see
+`admmbench.base.types`. It knows nothing about files, seeds, threads, metrics or other algorithms.
 """
 
 from __future__ import annotations

@@ -61,19 +61,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         return self.state(problem.zeros(problem.n_seeds), *local)
 
     def mean(self, local: Array, federation: RowFederation) -> Array:
-        """Return the mean over agents with the weights of the objective: equal, or by their numbers of records.
-
-        Parameters
-        ----------
-        local
-            Each agent's, shape (P, S, K, J).
-        federation
-            All agents.
-
-        Returns
-        -------
-        Shape (S, K, J).
-        """
+        """Return the mean over agents, of shape (P, S, K, J), with the weights of the objective; shape (S, K, J)."""
 
         def add(block: RowBlock, total: Array) -> None:
             total += (block.parts.weights * local[block.agents]).sum(axis=0)

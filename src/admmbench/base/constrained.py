@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar
@@ -42,7 +42,15 @@ class Ending:
         """Return the global model, shape (S, 1, d)."""
         return self.model[:, None]
 
+    def each(
+        self, step: Callable[[Functions, Array], T], federation: ConstrainedFederation
+    ) -> list[T]:
+        """Return ``step(functions, mu)`` of each block of agents, in parallel, and at the end of the server."""
+        agents = federation.each(lambda block: step(block.parts, self.mu[block.agents]))
+        return [*agents, step(federation.problem.server, self.mu_server)]
 
+
+T = TypeVar("T")
 StateT = TypeVar("StateT", bound=Ending)
 
 
@@ -84,8 +92,7 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
                 np.abs(mu - cone.project_dual(mu)).max(axis=(0, 2), initial=0),
             )
 
-        parts = federation.each(lambda block: of_block(block.parts, state.mu[block.agents]))
-        parts.append(of_block(problem.server, state.mu_server))
+        parts = state.each(of_block, federation)
         gradients, complementarity, dual = (np.array(terms) for terms in zip(*parts, strict=True))
         return {
             "outer_iterations": state.outer.astype(float),
@@ -202,8 +209,7 @@ def update_multipliers(
         mu[:, which] = found[:, which]
         return np.asarray(change)
 
-    changes = federation.each(lambda block: update(block.parts, state.mu[block.agents]))
-    return np.max([*changes, update(federation.problem.server, state.mu_server)], axis=0)
+    return np.max(state.each(update, federation), axis=0)
 
 
 def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
@@ -214,19 +220,17 @@ def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
     """
     w = state.model[None]
 
-    def of(functions: Functions) -> tuple[Array, Array]:
+    def of(functions: Functions, mu: Array) -> tuple[Array, Array, bool]:
         values = functions.at(w)
         v = functions.cone.project_dual(values.constraints)
         pull = matvec(np.swapaxes(values.jacobian, -1, -2), v)
-        return np.square(v).sum(axis=(0, 2)), pull.sum(axis=0)
+        return np.square(v).sum(axis=(0, 2)), pull.sum(axis=0), functions.convex
 
-    server = federation.problem.server
-    parts = [*federation.each(lambda block: of(block.parts)), of(server)]
-    squares, pulls = (np.sum(terms, axis=0) for terms in zip(*parts, strict=True))
-    convex = all([*federation.each(lambda block: block.parts.convex), server.convex])
+    *parts, convex = zip(*state.each(of, federation), strict=True)
+    squares, pulls = (np.sum(terms, axis=0) for terms in parts)
     distance = squares / np.maximum(np.linalg.norm(pulls, axis=1), 1e-300)
     far = np.where(squares > 0, distance / (1 + np.linalg.norm(state.model, axis=1)), 0)
-    return np.asarray(far if convex else np.zeros_like(far))
+    return np.asarray(far if all(convex) else np.zeros_like(far))
 
 
 def end_seeds(outcome: Outcome, where: Array, state: Ending) -> None:
@@ -238,12 +242,11 @@ def start_fields(federation: ConstrainedFederation, value: float) -> dict[str, A
     """Return the fields of `Ending` before the first round, with w^0 = (value, ..., value) and mu^0 = 0."""
     problem = federation.problem
     S, d = problem.n_seeds, problem.model_shape[1]
-    blocks = federation.each(lambda block: block.parts.cone.size)
     ends = np.zeros(S, np.int8)
     ends[problem.undefined] = Outcome.UNDEFINED
     return {
         "model": np.full((S, d), value),
-        "mu": np.zeros((problem.n_agents, S, blocks[0])),
+        "mu": np.zeros((problem.n_agents, S, federation.blocks[0].parts.cone.size)),
         "mu_server": np.zeros((1, S, problem.server.cone.size)),
         "outer": np.zeros(S, np.int64),
         "total": np.zeros(S, np.int64),
@@ -311,10 +314,8 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
 
         Parameters
         ----------
-        state, federation
-            As in `round`.
-        centre
-            w^k, shape (S, d).
+        state, federation, centre
+            As in `round`, and w^k, shape (S, d).
         done
             Seeds that did an outer iteration, shape (S,).
         solved

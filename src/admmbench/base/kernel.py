@@ -109,17 +109,7 @@ class Weights(NamedTuple):
 
 
 def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bool) -> Step:
-    """Make the equation of a subproblem's solution, from the gradient of the loss.
-
-    Parameters
-    ----------
-    step
-        Equation of the step, ``step(gradient, z, w, dual, rho, *numbers)``.
-    penalty_gradient
-        Equation of the gradient of the penalty.
-    at_global
-        Whether the penalty's gradient is taken at the global model, instead of the local one.
-    """
+    """Make the equation of a subproblem's solution from the gradient of the loss; see `Pass` for step and penalty."""
 
     def solve(
         known: Any, z: Any, w: Any, dual: Any, weights: Weights, numbers: tuple[Any, ...]
@@ -209,12 +199,8 @@ def make_update(
         `admmbench.problems.used_columns.take_tile`.
     perturb
         Adds noise to a tile; see `admmbench.privacy.samplers.perturb`.
-    first
-        Whether it is the first of a round's local updates.
-    agents_begin
-        Who begins a round: the dual variables follow before the first update, or after the last one.
-    noise_on_gradient, noise_on_solution
-        What noise is added to; at most one of the two.
+    first, agents_begin, noise_on_gradient, noise_on_solution
+        What a `Pass` says of updates, order and noise.
     """
 
     def update(
@@ -265,10 +251,8 @@ def source(
 
     Parameters
     ----------
-    fused
-        What is known of it.
-    dtype
-        The precision.
+    fused, dtype
+        What is known of it, and the precision.
     module
         Its text, with places for ``name`` of the step, ``dtype``, ``equations`` and the ``step`` itself, which it
         decorates, ``numbers`` of an agent and seed, ``functions`` that make others, and their flags, ``at_global``,

@@ -92,17 +92,7 @@ class Linearized(Consensus):
             self.local_update(sub, which, 1 / E)
 
     def local_update(self, sub: Subproblem, which: Position, share: float) -> None:
-        """Take a gradient, noise where the method puts it, and a step: one pass over the model.
-
-        Parameters
-        ----------
-        sub
-            The subproblem.
-        which
-            Which update of the round it is.
-        share
-            Part of the update in the mean.
-        """
+        """Take a gradient, noise where the method puts it, and a step: one pass over the model, see `LocalUpdate`."""
         whole = sub.parts.whole
         gradient, schedule = self.gradient(sub), self.schedule(sub)
         on_gradient = self.perturb_gradient(sub, gradient)

@@ -99,15 +99,7 @@ class Federation(Generic[WholeT, PartsT]):
         return self.run(step, self.blocks)
 
     def sum(self, add: Callable[[Block[PartsT], Array], None], like: Array) -> Array:
-        """Sum over all agents.
-
-        Parameters
-        ----------
-        add
-            A step of a block of agents, which adds their part to an array.
-        like
-            Array of the sum's shape and type.
-        """
+        """Sum what a step of each block of agents adds to an array of the shape and type of ``like``."""
 
         def group(blocks: Sequence[Block[PartsT]]) -> Array:
             partial = np.zeros_like(like)

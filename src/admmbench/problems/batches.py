@@ -247,16 +247,9 @@ def make_batches(
     pieces: Iterable[tuple[RowSelection, Piece]],
     size: int,
 ) -> list[Batch]:
-    """Make batches of at most ``size`` rows, and equally many seeds.
+    """Make batches of pieces, each with the places of its records.
 
-    Parameters
-    ----------
-    X, y, used
-        See `Batch`.
-    pieces
-        Pieces, each with the places of its records.
-    size
-        Largest number of rows of a batch; a larger piece is a batch by itself.
+    A batch has at most ``size`` rows, and equally many seeds of each piece; a larger piece is a batch by itself.
     """
     groups: list[list[tuple[RowSelection, Piece]]] = []
     n_used = 0

@@ -88,19 +88,8 @@ def minimize_with_l1(
 ) -> Array:
     """Minimise each function plus ``strength ||x||_1``, until 0 is near its subdifferential, by `lbfgs`.
 
-    Parameters
-    ----------
-    function
-        See `minimize`; its problems do not depend on one another.
-    strength
-        Weight of the norm, above 0.
-    start, tolerance
-        See `minimize`, with the tolerance for the entries of a projected gradient.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (..., d), with exact zeros.
+    Arguments are those of `minimize`, with a tolerance for the entries of a projected gradient, and a strength above 0.
+    The problems do not depend on one another. The minimisers, shape (..., d), have exact zeros.
     """
     x = start.copy()
     limits = {"ftol": 0, "maxiter": _MOST_L1, "maxfun": _MOST_L1}

@@ -76,18 +76,9 @@ def _gather(entries: Array, index: Array, gathered: Array) -> None:
 
 @njit(nogil=True)
 def take_tile(entries: Array, position: Array, start: int, tile: Array) -> None:
-    """Fill a tile with entries of a model.
+    """Fill a tile, which starts at ``start`` of the K J entries of a model, from narrow entries, shape (K, W).
 
-    Parameters
-    ----------
-    entries
-        Entries of one agent and seed, shape (K, W).
-    position
-        Place in a row of each of the J columns; empty: all are there, in their order.
-    start
-        Start of the tile in the K J entries.
-    tile
-        Array to fill.
+    ``position`` is the place in a row of each of the J columns; empty: all are there, in their order.
     """
     if len(position) == 0:
         flat = entries.ravel()[start : start + len(tile)]
