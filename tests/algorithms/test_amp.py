@@ -12,7 +12,6 @@ from scipy.special import expit, softmax
 
 from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
-from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.runs import run_without_engine
 from admmbench.engine.streams import noise_key
 from admmbench.privacy import Entered, Privacy
@@ -28,7 +27,6 @@ from tests.algorithms.literal_huang2019 import (
     in_unit_ball,
     run_of,
 )
-from tests.audit.runs import short_audit
 from tests.noise import on_grid, standard
 
 SOFTMAX = {**LOGISTIC, "loss": "softmax", "average": "agents", "records": {"max_l2_norm": 1}}
@@ -336,7 +334,7 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
         assert log_ratio <= inside * (1 + 1e-9)
 
 
-# What is refused, and what an audit says
+# What is refused
 
 
 @pytest.mark.parametrize(
@@ -354,18 +352,3 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
 def test_what_it_does_not_suit_is_refused(problem, given, message):
     with pytest.raises(ValueError, match=message):
         simulate(in_unit_ball(2), "amp", problem=problem, epsilon=1, **{"rounds": 1, **given})
-
-
-@pytest.mark.parametrize("K", [2, 3])
-def test_audits_look_at_both_noises(K):
-    """And at the lattice of the one inside; determinants are for one prediction."""
-    found = short_audit(
-        "amp", in_unit_ball(K), AuditSettings(rounds=3, repeats=60, canaries=["worst"]), rounds=1
-    )
-    verdicts = {each.level: each.passed for each in found.findings}
-    levels = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
-    assert verdicts == dict.fromkeys(levels, True)
-    assert found.complete
-    assert found.rounds == 1
-    (moved,) = (each.value for each in found.findings if each.level == "likelihood")
-    assert 0.3 < moved < 1

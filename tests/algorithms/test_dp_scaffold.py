@@ -1,4 +1,4 @@
-"""DP-SCAFFOLD: a transcription, and closed forms."""
+"""DP-SCAFFOLD: a transcription."""
 
 import math
 

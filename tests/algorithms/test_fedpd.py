@@ -1,4 +1,4 @@
-"""FedPD: a transcription, and its limits."""
+"""FedPD: a transcription."""
 
 import numpy as np
 import pytest

@@ -5,8 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from admmbench import simulate
 from admmbench.algorithms.objp import ObjP
+from admmbench.contracts.made_up_data import make_dataset
 from tests.algorithms.literal_ryu2022 import (
+    J,
+    K,
+    N,
+    P,
     check_trajectory,
     objective_perturbation,
     proximal,
@@ -22,6 +28,17 @@ def test_trajectory_is_the_literal_one(params, a, E, variant):
         return objective_perturbation(run, proximal(a), rounds, E)
 
     check_trajectory("objp", literal, params, variant)
+
+
+@pytest.mark.parametrize("updates", [1, 3])
+def test_objp_and_iadmm_agree_without_noise(updates):
+    """ryu2022, section IV: with infinite epsilon ObjP is IADMM, and ObjPM that with several local updates."""
+    dataset = make_dataset(N, 30, J, K)
+    given = {"agents": P, "rounds": 20, "evaluate_every": 5, "seeds": 1}
+    first, second = (
+        simulate(dataset, name, {"local_updates": updates}, **given) for name in ("objp", "iadmm")
+    )
+    np.testing.assert_array_equal(first.train_loss, second.train_loss)
 
 
 def test_only_several_local_updates_compose_within_a_round():

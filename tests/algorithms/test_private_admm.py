@@ -1,4 +1,4 @@
-"""Federated private ADMM: a transcription, its limit, and the noise that it needs."""
+"""Federated private ADMM: a transcription."""
 
 import math
 

