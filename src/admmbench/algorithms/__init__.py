@@ -32,17 +32,7 @@ ALIASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def unalias(values: Any, key: str) -> Any:
     """Write a method's own name, with its parameters, in the place of another name for it.
 
-    Parameters
-    ----------
-    values
-        What a user wrote, perhaps with ``params``.
-    key
-        Key of the method's name.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is another one than the name stands for.
+    A ValueError says if one of the ``params`` that a user wrote is another one than the name stands for.
     """
     alias = values.get(key) if isinstance(values, Mapping) else None
     if not isinstance(alias, str) or alias not in ALIASES:

@@ -52,17 +52,10 @@ class _Settings(Strict):
 
 
 def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
-    """Make a problem from its loss's name, or from a mapping.
+    """Make a problem from the name or path of its loss, or from a mapping with ``loss`` and perhaps other settings.
 
-    Parameters
-    ----------
-    spec
-        Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
-        perhaps ``penalty``, ``strength``, ``per``, ``average``, ``records``, ``feasible`` and ``local_error``. Defaults
-        are usual in the literature of the loss, see `Convention`. With ``objective``, ``constraints`` or ``server``
-        the problem is constrained, see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
-    sharing
-        Parts of the data that the partition gives to agents; ``constrained`` problems partition rows.
+    Defaults are usual in the literature of the loss, see `Convention`. With ``objective``, ``constraints`` or
+    ``server`` the problem is constrained, and rows are partitioned; ``quadratic`` stands for drawn quadratics.
 
     Raises
     ------

@@ -64,16 +64,7 @@ def minimize_in_ball(
 ) -> Array:
     """Minimise over a ball around 0: if the minimiser is outside, with the multiplier of ``||v||^2 / 2``.
 
-    Parameters
-    ----------
-    function
-        Smooth, convex function.
-    search
-        Search for the minimiser of such a function, from a start.
-    start
-        Start of the search, shape (d,).
-    radius
-        Radius of the ball.
+    The function is smooth and convex, and a search finds the minimiser of such a function from a start, shape (d,).
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 

@@ -158,11 +158,14 @@ class InnerLoop(OuterLoop):
         """Solve the subproblems that some seeds begin at ``w^k``, (59), and find S_0."""
         course, method = self.memory, self.method
         right = state.model / method.beta
-        for k, each in enumerate(_parts(federation)):
-            last = k == len(federation.blocks)
-            mu = state.mu_server if last else state.mu[federation.blocks[k].agents]
-            pull = matvec(np.swapaxes(each.matrix, -1, -2), mu + method.beta * each.offset)
-            right = right - (each.b + pull).sum(axis=0)
+
+        def pull(functions: Any, mu: Array) -> Array:
+            estimate = mu + method.beta * functions.offset
+            linear = functions.b + matvec(np.swapaxes(functions.matrix, -1, -2), estimate)
+            return np.asarray(linear.sum(axis=0))
+
+        for linear in state.each(pull, federation):
+            right = right - linear
         star = matvec(course.inverse, right)
         gap = star - state.model
         turned = np.square(matvec(course.hessians, gap[None])).sum(axis=(0, 2))
