@@ -24,7 +24,7 @@ from admmbench.privacy import (
     on_grid,
     samplers,
 )
-from admmbench.problems.rows import BoundRows, RowParts
+from admmbench.problems.rows import BoundRows, Objective, RowParts
 
 
 @parameters
@@ -115,17 +115,26 @@ class AMP(OverRows):
         condition = 1 + parts.curvature_bound / convexity
         rounding = gradient_rounding(f, samplers.REACH * length, condition)
         tolerance = self.tolerance + rounding
-        weight = factors(ridge, like=b)
-
-        def minimize(b: Array) -> Array:
-            return solve(f, np.zeros_like(b), lambda v: weight * v + b, convexity, tolerance)
-
-        v = strategy.minimize(f, noise, ridge, b, minimize)
+        v = strategy.minimize(
+            f, noise, ridge, b, lambda b: self.minimize(f, b, ridge, convexity, tolerance)
+        )
         # The solutions of both neighbours are off by at most this, in any direction.
         off = (self.tolerance + 2 * rounding + samplers.CELL * length) / convexity
         grid, apart = on_grid(2 * off, math.sqrt(parts.whole.size))
         noisy: Array = v + release.draw(budget.output_std(apart), grid, counted=False)
         return noisy
+
+    def minimize(
+        self, f: Objective, b: Array, ridge: Array, convexity: Array, tolerance: Array
+    ) -> Array:
+        """Minimise ``f_i(v) + <b, v> + (ridge / 2) ||v||^2``, see `solve`."""
+        weight = factors(ridge, like=b)
+
+        def quadratic(v: Array) -> Array:
+            pull: Array = weight * v + b
+            return pull
+
+        return solve(f, np.zeros_like(b), quadratic, convexity, tolerance)
 
 
 @dataclass(frozen=True)
