@@ -18,6 +18,7 @@ from admmbench.results import file_differences, joining, reference
 from admmbench.study import config
 from tests.made import build
 
+DECLARED = ["family", "role", "stops"]
 ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}}
 
 
@@ -47,6 +48,28 @@ def test_rounds_are_thinned_where_that_is_said(tmp_path):
     assert "every" not in yaml.safe_load((tmp_path / reference.FILES).read_text())[path.name]
     with pytest.raises(ValueError, match="every: a number from 1 on, got 0"):
         reference.keep(results, "snakemake", tmp_path, every=0)
+
+
+def test_a_part_is_brought_to_the_rounds_of_thinned_results_and_need_not_state_how_they_are_judged(
+    tmp_path,
+):
+    whole = build(ERRORS).assign_attrs(interim_analyses="[4, 10]", margin=0.01)
+    thin = reference.keep(whole, "whole", tmp_path / "whole", every=2)
+    reference.keep(whole.sel(seed=range(4)), "first", tmp_path / "parts", every=2)
+    later = whole.sel(seed=range(4, 10)).drop_attrs(deep=False)
+    judged = ("interim_analyses", "margin")
+    later.attrs = {name: value for name, value in whole.attrs.items() if name not in judged}
+    later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
+    command = ["keep", str(tmp_path / "later.nc"), "--made-by", "second", "--add", "--folder"]
+    assert main([*command, str(tmp_path / "parts")]) == 0
+    joined = reference.read(tmp_path / "parts" / thin.name)
+    xr.testing.assert_identical(joined.drop_vars(DECLARED), reference.read(thin))
+    (source,) = yaml.safe_load((tmp_path / "parts" / reference.FILES).read_text()).values()
+    assert (source["command"], source["every"]) == ("first; second", 2)
+    # The last round of a method is none that thinning leaves out.
+    cut = whole.sel(seed=range(4, 10)).assign_coords(rounds=whole["rounds"] * 0 + 200)
+    with pytest.raises(ValueError, match="differ in evaluated rounds"):
+        reference.keep(cut, "third", tmp_path / "parts", add=True)
 
 
 def test_ones_own_results_take_the_place_of_those_that_come_with_the_suite(tmp_path):

@@ -43,7 +43,8 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     ------
     ValueError
         If both files have a run, or if they differ in a setting, in the budget of a release, in their variables, or in
-        the rounds that were evaluated. Settings that were tuned may differ.
+        the rounds that were evaluated. Settings that were tuned may differ, and the second file need not state how the
+        experiment is judged.
     """
     first, second = _with_equal_coordinates(with_declarations(first), with_declarations(second))
     labels = list(dict.fromkeys(str(x) for part in (first, second) for x in part["algorithm"].data))
@@ -144,7 +145,8 @@ def _with_equal_coordinates(first: xr.Dataset, second: xr.Dataset) -> list[xr.Da
 def _setting_conflicts(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     """Return the settings in which the files differ."""
     tuned = _tuned_settings(first) | _tuned_settings(second)
-    names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER - {"problem"} - tuned)
+    unstated = {*OF_DECISIONS} - {*second.attrs}
+    names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER - {"problem"} - tuned - unstated)
     changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]
     # The problem of a file has the settings that its methods have in common.
     problems = [

@@ -101,7 +101,7 @@ def keep(
         Folder to write; by default the user's own.
     add
         Whether former results of the same experiment stay, and the new ones are added; otherwise the new ones replace
-        them.
+        them. Where the former results are thinned, the new ones are brought to their rounds.
     replace
         Whether former results of other methods stay, and only methods with the same labels are replaced.
     every
@@ -135,7 +135,7 @@ def keep(
         from admmbench.results import joining  # slow to import
         from admmbench.results.joining import each_once
 
-        former_results = former[name]
+        former_results, source = former[name], _sources(folder)[path.name]
         still_outdated = outdated(
             former_results, results["algorithm"].values.tolist() if replace else ()
         )
@@ -144,9 +144,14 @@ def keep(
             labels = list(dict.fromkeys([*still_outdated.labels, *outdated_now.labels]))
             still_outdated = still_outdated.model_copy(update={"labels": labels})
         outdated_now = still_outdated or outdated_now
+        if add and {*former_results["round"].values} <= {*results["round"].values}:
+            # The last round of each method stays, as its errors are reported.
+            last = results["rounds"].where(results["rounds"] > 0)
+            stays = [results["round"].isin(rounds) for rounds in (former_results["round"], last)]
+            results, every = results.isel(round=(stays[0] | stays[1]).values), source.every
         combine = joining.replace if replace else joining.join
         results = combine(former_results, results)
-        command = each_once([_sources(folder)[path.name].command, command])
+        command = each_once([source.command, command])
     from admmbench.files import netcdf  # slow to import
 
     return _write_file(path, netcdf.content(results), command, every, outdated_now)
