@@ -10,7 +10,7 @@ import pytest
 from admmbench.figures import look
 from admmbench.figures.look import Traits
 
-OBJP, OUTP = "objective perturbation", "output perturbation"
+OBJP, OUTP = "objective_perturbation", "output_perturbation"
 
 
 def contender(method, family=""):

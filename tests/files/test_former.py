@@ -108,10 +108,12 @@ def test_no_kept_file_has_sentences():
 
 def test_former_names_of_attributes_and_coordinates_are_read_by_those_of_today(tmp_path, caplog):
     growth = (("algorithm", "epsilon"), [[0.1]])
-    stored = xr.Dataset(coords={"lost_beside": growth}, attrs={"looks": "[1, 2]", "title": "x"})
+    coords = {"lost_beside": growth, "family": ("algorithm", ["a sum, a scaled penalty"])}
+    stored = xr.Dataset(coords=coords, attrs={"looks": "[1, 2]", "title": "x"})
     path = tmp_path / "results.nc"
     netcdf.write(stored, path)
     results = netcdf.read(path)
     assert results.attrs == {"interim_analyses": "[1, 2]", "title": "x"}
     assert results["error_growth"].dims == ("algorithm", "epsilon")
+    assert results["family"] == ["a_sum_a_scaled_penalty"]
     assert not caplog.records

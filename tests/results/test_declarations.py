@@ -16,11 +16,11 @@ def test_methods_of_older_files_are_asked():
     ds = build({**ERRORS, "OutP+": {1.0: 0.1}, "x": {1.0: 0.1}}, methods={"x": "gone/plugin.py"})
     found = with_declarations(ds)
     assert dict(zip(found["algorithm"].values, found["family"].values, strict=True)) == {
-        "OutP": "output perturbation",
-        "ObjP": "objective perturbation",
-        "ObjPM": "objective perturbation, several local updates",
+        "OutP": "output_perturbation",
+        "ObjP": "objective_perturbation",
+        "ObjPM": "objective_perturbation_several_local_updates",
         "Non-private": "",
-        "OutP+": "output perturbation, scaled penalty",
+        "OutP+": "output_perturbation_scaled_penalty",
         "x": "",
     }
     assert found["role"].values.tolist() == [*["contender"] * 3, "reference", *["contender"] * 2]
@@ -54,7 +54,7 @@ def test_an_optimum_of_a_plugin_is_one():
 def test_a_plugin_joins_a_family():
     ds = with_declarations(build({"OutP": {1.0: 0.2}, "Mine": {1.0: 0.3}, "Other": {1.0: 0.3}}))
     ds["family"] = ds["family"].astype(object)
-    ds["family"][1] = "output perturbation"
+    ds["family"][1] = "output_perturbation"
     found = look.of_results([ds])
     assert found["Mine"].color == found["OutP"].color != found["Other"].color
     assert found["Mine"].linestyle != found["OutP"].linestyle

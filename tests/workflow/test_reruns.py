@@ -127,7 +127,7 @@ CHANGES = {
     ),
     "the family of a method": (
         RESULTS,
-        edit("algorithms/objt.py", '"objective perturbation in', '"objective perturbation, in'),
+        edit("algorithms/objt.py", '"objective_perturbation_in', '"objective_perturbation_within'),
     ),
     "a figure": (
         {"define", "figures", "report", "overview"},

@@ -35,7 +35,7 @@ class DPSGD(OverRows):
         q, 1 in huang2019: all records take part. Only the agent knows its sample, so the total takes credit for it.
     """
 
-    family = Family(mechanism="noisy gradients")
+    family = Family(mechanism="noisy_gradients")
     release = Release("gaussian", "gradient", scaled_for="replace")
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
     examples = ({"sampling": 0.3},)

@@ -37,7 +37,7 @@ class DVP(Exact):
     binary classification.
     """
 
-    family = Family(mechanism="perturbation of dual variables")
+    family = Family(mechanism="perturbation_of_dual_variables")
     release = Release("spherical", "dual variable", scaled_for="replace")
     tune = {"rounds": 10, "params.rho": 0.05}
     # What the proof covers.

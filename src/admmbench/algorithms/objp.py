@@ -57,8 +57,8 @@ class ObjP(ObjectivePerturbation):
     @property
     def family(self) -> Family:  # type: ignore[override]
         """With several local updates, ryu2022 calls it by another name."""
-        more = ", several local updates" if self.local_updates > 1 else ""
-        return Family(f"objective perturbation{more}")
+        more = "_several_local_updates" if self.local_updates > 1 else ""
+        return Family(f"objective_perturbation{more}")
 
     # Closed form of (8).
     step = staticmethod(proximal_step)

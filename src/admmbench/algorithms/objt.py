@@ -12,7 +12,7 @@ from admmbench.base.types import Subproblem
 class ObjT(ObjectivePerturbation):
     """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm; the paper has one local update."""
 
-    family = Family(mechanism="objective perturbation in a trust region")
+    family = Family(mechanism="objective_perturbation_in_a_trust_region")
     tune = {"rounds": 20, "params.rho": 0.005, "params.a": 0.5}
     examples = ({"local_updates": 3},)
 

@@ -11,7 +11,7 @@ from admmbench.base.types import Array, Subproblem
 class PVP(PerturbedSolution):
     """Consensus ADMM whose agents add Gaussian noise of constant variance to exact solutions: algorithm 2."""
 
-    family = Family(mechanism="perturbation of primal variables")
+    family = Family(mechanism="perturbation_of_primal_variables")
     tune = {"rounds": 10, "params.rho": 0.05}
 
     def update(self, sub: Subproblem) -> Array:

@@ -40,8 +40,8 @@ class OutputPerturbation(Linearized):
     @property
     def family(self) -> Family:  # type: ignore[override]
         """Tell apart a scaled penalty parameter, with which ryu2021 calls it by another name."""
-        scaled = ", scaled penalty" if self.rho.scale != 1 else ""
-        return Family(f"output perturbation{scaled}")
+        scaled = "_scaled_penalty" if self.rho.scale != 1 else ""
+        return Family(f"output_perturbation{scaled}")
 
     def norm_of_optimum(self, size: int) -> float:
         """Return ``c_w`` for a model of so many entries."""

@@ -32,12 +32,12 @@ LINES: tuple[tuple[float, ...], ...] = (
 )
 MARKERS = "osD^vP<X>*"
 _OWN_COLOR = {
-    "objective perturbation": 0,
-    "output perturbation": 1,
-    "objective perturbation in a trust region": 2,
-    "objective perturbation, several local updates": 3,
-    "output perturbation, scaled penalty": 4,
-    "noisy gradients": 4,
+    "objective_perturbation": 0,
+    "output_perturbation": 1,
+    "objective_perturbation_in_a_trust_region": 2,
+    "objective_perturbation_several_local_updates": 3,
+    "output_perturbation_scaled_penalty": 4,
+    "noisy_gradients": 4,
 }
 """Places in the palette that families have in every study where the places are free; others take the first free one."""
 _DARK = "#333333"
@@ -105,7 +105,9 @@ def of_study(experiments: Iterable[Mapping[str, Traits]]) -> dict[str, Look]:
         methods = {**experiment, **methods}
         contenders = [label for label in experiment if experiment[label].role == "contender"]
         if len({experiment[label].method for label in contenders}) > 1:
-            owners |= {label: methods[label].family for label in contenders}
+            # A plug-in may spell the key of its family in words.
+            words = {label: methods[label].family.replace(",", "") for label in contenders}
+            owners |= {label: family.replace(" ", "_") for label, family in words.items()}
     labels = list(dict.fromkeys(label for experiment in experiments for label in experiment))
     companions = {
         label: {b for experiment in experiments if label in experiment for b in experiment}

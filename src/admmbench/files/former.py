@@ -55,6 +55,9 @@ def in_keys(stored: xr.Dataset, path: Path) -> xr.Dataset:
     If the file of this path had sentences, a warning says so.
     """
     stored = stored.rename({name: _COORDS[name] for name in _COORDS if name in stored.coords})
+    if "family" in stored.coords:
+        keys = stored["family"].str.replace(",", "").str.replace(" ", "_")
+        stored = stored.assign_coords(family=keys.assign_attrs(stored["family"].attrs))
     stored.attrs = {_ATTRS.get(name, name): value for name, value in stored.attrs.items()}
     total = stored.get("epsilon_total", xr.DataArray()).attrs
     budgets = stored.coords.get("epsilon", xr.DataArray()).attrs

@@ -146,9 +146,9 @@ def keep(
         outdated_now = still_outdated or outdated_now
         if add and {*former_results["round"].values} <= {*results["round"].values}:
             # The last round of each method stays, as its errors are reported.
-            last = results["rounds"].where(results["rounds"] > 0)
-            stays = [results["round"].isin(rounds) for rounds in (former_results["round"], last)]
-            results, every = results.isel(round=(stays[0] | stays[1]).values), source.every
+            ends = results["rounds"].where(results["rounds"] > 0)
+            stays = results["round"].isin(former_results["round"]) | results["round"].isin(ends)
+            results, every = results.isel(round=stays.values), source.every
         combine = joining.replace if replace else joining.join
         results = combine(former_results, results)
         command = each_once([source.command, command])
