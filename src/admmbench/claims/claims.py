@@ -150,18 +150,9 @@ def check(
     *,
     complete: bool = True,
 ) -> None:
-    """Check the names in claims.
+    """Check the names in claims by the known labels, and perhaps metrics, of experiments.
 
-    Parameters
-    ----------
-    claims
-        Claims that `load` returned.
-    known
-        Labels of each experiment.
-    metrics
-        Variables of the results of experiments; an experiment that is absent may have any.
-    complete
-        Whether the known experiments are all experiments.
+    ``complete`` says whether the known experiments are all experiments; an experiment without metrics may have any.
 
     Raises
     ------

@@ -240,16 +240,9 @@ def judge(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
 
 
 def regions_of(contrasts: Sequence[Contrast], tests: int, *, some: bool) -> list[Region]:
-    """Return the regions of the contrasts of a piece of evidence, with their levels.
+    """Return the regions of the contrasts of a piece of evidence, at levels corrected for the tests of the whole claim.
 
-    Parameters
-    ----------
-    contrasts
-        Contrasts of the piece.
-    tests
-        Number of tests that may each refute the claim.
-    some
-        Whether any contrast shows the statement, instead of all.
+    Each of the tests may refute the claim; with ``some``, any contrast shows the statement, instead of all.
     """
     shows = len(contrasts) if some else 1
     return [contrast.region.among(shown=shows, refuted=tests) for contrast in contrasts]

@@ -62,15 +62,7 @@ def split(claim: Evidence, ds: xr.Dataset) -> tuple[list[Selected], list[Selecte
 
 
 def shortfalls(claim: Evidence, ds: xr.Dataset, present: list[Selected]) -> list[Shortfall]:
-    """Return the requirements of a claim that the runs do not meet; nothing if they meet all.
-
-    Parameters
-    ----------
-    claim
-        Evidence of the claim; without requirements, all runs meet them.
-    ds, present
-        Results of the experiment, and the selections of the claim that have a run.
-    """
+    """Return the requirements of a claim that its runs do not meet; without requirements, all runs meet them."""
     if not present:
         return []
     unseen = [*_missing_data(ds), *_unseen(claim, ds)]

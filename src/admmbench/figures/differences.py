@@ -102,13 +102,6 @@ def draw(settings: Sequence[Differences], looks: Mapping[str, Look]) -> Drawing:
 
     A method has a row with its difference, its simultaneous interval, and the margin as a band. Axes are linear about 0
     and logarithmic beyond, so that methods far behind leave room for the others.
-
-    Parameters
-    ----------
-    settings
-        Results of `differences`, one at least.
-    looks
-        Looks of the methods, by label.
     """
     columns = min(2, len(settings))
     lines = -(-len(settings) // columns)

@@ -158,23 +158,8 @@ def save(
 ) -> list[Path]:
     """Write each figure as ``<name>.svg``, ``.pdf`` and ``.png``, and the table that is drawn as ``<name>.csv``.
 
-    The same results give the same bytes: no dates, no random identifiers.
-
-    Parameters
-    ----------
-    results
-        Results of the experiment.
-    figures
-        Figures of the experiment.
-    directory
-        Folder to write, which is made if necessary.
-    looks
-        See :func:`draw`.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files, in the order of the figures.
+    The same results give the same bytes: no dates, no random identifiers. Returns the files, in the order of the
+    figures; the folder is made if necessary.
     """
     return [
         path

@@ -145,16 +145,9 @@ def _several_names(comparison: xr.Dataset, places: list[str]) -> dict[str, list[
 def summarize_setting(
     setting: xr.Dataset, place: str, experiment: Experiment | None = None
 ) -> SettingSummary:
-    """Return the best methods in a setting, with what the answer says of them.
+    """Return the best methods in a setting of a comparison, with what the answer says of them.
 
-    Parameters
-    ----------
-    setting
-        One setting of a comparison.
-    place
-        Name of its data.
-    experiment
-        Definition of its experiment, which knows how the settings of methods were found.
+    The definition of the experiment knows how the settings of methods were found.
     """
     epsilon, lowest = float(setting["epsilon"]), str(setting["lowest"].item())
     runs = setting["runs"].where(setting["compared"], drop=True)

@@ -86,15 +86,7 @@ def compare_files(first: xr.Dataset, second: xr.Dataset) -> FileDifferences:
 def compare_with_reference(
     results: xr.Dataset, reference_results: xr.Dataset
 ) -> ReferenceComparison:
-    """Compare the results of an experiment with its reference results, for the report.
-
-    Parameters
-    ----------
-    results
-        Results of the study.
-    reference_results
-        Reference results of the same experiment.
-    """
+    """Compare the results of an experiment with its reference results, for the report."""
     differing_settings = [
         name
         for name in _SCALE

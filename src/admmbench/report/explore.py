@@ -50,20 +50,10 @@ _COSTS = {
 def content(
     experiments: Sequence[xr.Dataset], looks: Mapping[str, Mapping[str, Look]]
 ) -> dict[str, Any]:
-    """Return the content that the template shows.
+    """Return the content that the template shows, given the looks of each experiment by name and label.
 
-    Parameters
-    ----------
-    experiments
-        Results, in the order of the page.
-    looks
-        Looks of the methods of each experiment, by name and label.
-
-    Returns
-    -------
-    dict
-        ``experiments`` with their ``name`` and packed ``data``; ``facts`` for the script, as JSON; texts of
-        ``library``, ``script`` and ``style``.
+    These are ``experiments`` with their ``name`` and packed ``data``; ``facts`` for the script, as JSON; texts of
+    ``library``, ``script`` and ``style``.
     """
     most_seeds = max((results.sizes["seed"] for results in experiments), default=1)
     n_seeds = np.arange(2, most_seeds + 2)
@@ -97,20 +87,10 @@ def content(
 
 
 def pack(results: xr.Dataset, looks: Mapping[str, Look]) -> str:
-    """Pack the curves of one experiment; the same results give the same text.
+    """Pack the curves of one experiment as base64 of gzip of JSON; the same results give the same text.
 
-    Parameters
-    ----------
-    results
-        Results of the experiment.
-    looks
-        Looks of its methods, by label.
-
-    Returns
-    -------
-    str
-        Base64 of gzip of JSON. Numbers are nested lists over curves (each a method and a budget that ran), seeds if
-        values depend on seeds, and rounds; null stands for a missing value.
+    Numbers are nested lists over curves (each a method and a budget that ran), seeds if values depend on seeds, and
+    rounds; null stands for a missing value.
     """
     results = _with_suboptimality(results)
     ran = (results["status"] >= 0).any("seed")

@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 def content(
     experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experiment]
 ) -> Iterator[Lead]:
-    """Yield the rows of the table: one for each experiment and budget that the answer at equal privacy leaves out.
-
-    Parameters
-    ----------
-    experiments
-        Results, each as its ``results.nc`` holds them.
-    definitions
-        Definitions of experiments, by name, as far as they are known.
-    """
+    """Yield a row for each experiment and budget that the answer at equal privacy leaves out."""
     for results in experiments:
         comparison = None if statistics.of_whole_runs(results) else lead(results)
         if comparison is None:

@@ -16,15 +16,7 @@ _DESCRIPTION = re.compile(r'<meta name="description" content="([^"]*)">')
 
 
 def write(folder: Path, path: Path) -> None:
-    """Write the page, with a link to each existing report.
-
-    Parameters
-    ----------
-    folder
-        Folder with the report of each configuration as ``<configuration>/index.html``.
-    path
-        File to write, which is replaced as a whole or not at all.
-    """
+    """Write the page to a path, with a link to each report ``<configuration>/index.html`` in a folder."""
     pages = {report.parent.name: report for report in sorted(folder.glob(f"*/{PAGE}"))}
     texts = {name: page.read_text("utf-8", "replace") for name, page in pages.items()}
     matches = {name: _DESCRIPTION.search(text) for name, text in texts.items()}

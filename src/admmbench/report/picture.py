@@ -63,17 +63,7 @@ def _settings(comparison: xr.Dataset | None, experiment: str) -> dict[int, Diffe
 def draw_settings(
     comparison: xr.Dataset, experiment: str, looks: Mapping[str, Look]
 ) -> list[Markup]:
-    """Draw the differences of the methods in each setting of an experiment in which two of them have a mean.
-
-    Parameters
-    ----------
-    comparison
-        Comparison by `admmbench.results.who_wins.compare`.
-    experiment
-        Name of the experiment.
-    looks
-        Looks of its methods, by label.
-    """
+    """Draw the differences of the methods in each setting of an experiment in which two of them have a mean."""
     return [
         _part(differences.draw([shown], looks), shown.title, f"s{number}", shown.title)
         for number, shown in _settings(comparison, experiment).items()
@@ -117,22 +107,11 @@ def save(
     pictures: Iterable[str],
     folder: Path,
 ) -> dict[str, Links]:
-    """Write the files of an experiment's pictures, one with all of its settings and one with all of its audits.
+    """Write the files of an experiment's pictures, and return their addresses as the page sees them.
 
-    Parameters
-    ----------
-    section, comparison, audits, looks
-        See `draw_settings` and `draw_audits`; there may be no comparison.
-    pictures
-        Names of the pictures, see `admmbench.study.experiment.Experiment.pictures`. If the results have nothing to
-        draw, the files say so, as the workflow waits for them.
-    folder
-        Folder of the page.
-
-    Returns
-    -------
-    dict
-        Addresses of the files, as the page sees them, of each picture that shows something.
+    One file has all of its settings and one all of its audits. If the results have nothing to draw for one of the
+    names `admmbench.study.experiment.Experiment.pictures`, its files say so, as the workflow waits for them, and it
+    has no address.
     """
     settings, attacked = [*_settings(comparison, section).values()], _attacks(audits)
     drawn = {}

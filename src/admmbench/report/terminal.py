@@ -17,18 +17,7 @@ from admmbench.results import reference, statistics
 
 
 def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
-    """Yield the conditions of an experiment, its errors or solutions, the leading methods, and the privacy loss.
-
-    Parameters
-    ----------
-    results
-        Results of an experiment, as its ``results.nc`` holds them.
-
-    Yields
-    ------
-    str or rich.table.Table
-        Sentences and tables, in their order.
-    """
+    """Yield the conditions of an experiment, its errors or solutions, the leading methods, and the privacy loss."""
     yield f"[bold]{escape(results.attrs['title'])}[/]"
     if outdated := reference.outdated(results):
         yield escape(words().outdated(outdated))

@@ -103,13 +103,5 @@ def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
 
 
 def rounding(largest: Any, n_test: int = 0) -> Any:
-    """Return the largest difference that rounding explains.
-
-    Parameters
-    ----------
-    largest
-        Largest absolute value.
-    n_test
-        Number of test records, if the values are fractions of them; 0 for other values.
-    """
+    """Return the largest difference that rounding explains, of values or of fractions of so many test records."""
     return FLIPPED / n_test + intervals.ROUNDING if n_test else ROUNDING * largest

@@ -176,21 +176,15 @@ def renew(path: Path, label: str, fingerprint: str) -> None:
 def keep_trials(
     trials: Path, command: str, folder: Path | None = None, *, replace: bool = False
 ) -> Path:
-    """Add all trials of the searches of an experiment to the folder, in place of former ones.
+    """Add all trials of the searches of an experiment to the folder, in place of former ones; see also `keep`.
 
     Parameters
     ----------
     trials
-        ``trials.csv`` in the experiment's folder of results; the folder's name becomes that of the new file.
-    command, folder
-        See `keep`.
+        ``trials.csv`` in the experiment's folder of results, whose name begins that of the new file,
+        ``<experiment>_trials.csv``.
     replace
         Whether former trials of other methods and budgets stay.
-
-    Returns
-    -------
-    Path
-        The file, ``<experiment>_trials.csv``.
 
     Raises
     ------
@@ -249,20 +243,9 @@ def _write_source(path: Path, source: Source) -> None:
 def load(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, xr.Dataset]:
-    """Read the reference results of some experiments.
+    """Read the reference results of some experiments, by name; experiments without any are left out.
 
-    Parameters
-    ----------
-    experiments
-        Names of the experiments.
-    folders
-        Folders with reference results, the suite's and the user's own; results in a later folder replace those in an
-        earlier one.
-
-    Returns
-    -------
-    dict
-        Results by name, of the experiments that have reference results.
+    Results in a later folder replace those in an earlier one: the user's own those of the suite.
 
     Raises
     ------

@@ -81,22 +81,15 @@ def after_round(ds: xr.Dataset, t: int, metrics: Iterable[str]) -> xr.Dataset:
 
 
 def last_slope(values: xr.DataArray) -> float:
-    """Fit a line to the mean over seeds, on logarithmic axes, over the last decade of rounds, and return its slope.
-
-    Parameters
-    ----------
-    values
-        Values over ``round`` and ``seed``. Rounds with a mean of 0, which has no logarithm, are left out.
-
-    Returns
-    -------
-    The slope, NaN where fewer than two rounds are left.
-    """
+    """Return `slope` along the last decade of rounds."""
     return slope(values.sel(round=last_decade(values["round"])), "round")
 
 
 def slope(values: xr.DataArray, along: str) -> float:
-    """Return the slope along a dimension of the mean over seeds, on logarithmic axes; see `last_slope`."""
+    """Fit a line to the mean over seeds along a dimension, on logarithmic axes, and return its slope.
+
+    Means of 0, which have no logarithm, are left out; NaN where fewer than two means are left.
+    """
     means = values.mean("seed")
     means = means.where(means > 0, drop=True)
     if means.sizes[along] < 2:

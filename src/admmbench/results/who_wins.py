@@ -108,21 +108,12 @@ def compared_settings(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
 
 
 def verdicts(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:
-    """Return the verdicts on methods of one experiment among equally private methods.
+    """Return the verdicts on methods of one experiment among equally private ones, over ``algorithm`` and ``epsilon``.
 
-    Parameters
-    ----------
-    results
-        Results of the experiment.
-    comparison
-        Result of :func:`compare` for all experiments that are judged together, this one among them.
-
-    Returns
-    -------
-    xarray.DataArray
-        Verdicts over ``algorithm`` and ``epsilon``, see `admmbench.inference.contrasts.judge_setting`, and ``added`` of
-        :func:`compare`; empty where a method has no rival. Methods that :func:`compare` leaves out, without privacy or
-        with budgets that are not of whole runs, are judged here; their intervals hold together for this experiment.
+    These are verdicts of `admmbench.inference.contrasts.judge_setting`, and ``added`` of :func:`compare`, in a
+    comparison of all experiments that are judged together; empty where a method has no rival. Methods that
+    :func:`compare` leaves out, without privacy or with budgets that are not of whole runs, are judged here; their
+    intervals hold together for this experiment.
     """
     status = results["status"].isel(seed=0, drop=True)
     verdict = xr.full_like(status, "", "U16").reset_coords(drop=True)
