@@ -5,7 +5,7 @@ from admmbench.claims.judge import evaluate
 from tests.made import INF
 
 SCALE = {"rounds": 300, "seeds": 10, "agents": 10, "n_train": 60000}
-HEAD = {"id": "one", "statement": "The paper says so.", "source": "fig. 1", "experiment": "study"}
+HEAD = {"id": "one", "statement": "The paper says so.", "source": "fig. 1"}
 BUDGETS = [0.05, 0.1, 1.0]
 
 VALUE = {
@@ -40,7 +40,7 @@ SPREAD = {"kind": "spread", "narrow": NARROW, "wide": WIDE}
 
 def stated(**given):
     """The claim that a file with this one entry states."""
-    return claims.Claim.model_validate({**HEAD, "requires": SCALE, **given})
+    return claims.Claim.model_validate({**HEAD, "experiment": "study", "requires": SCALE, **given})
 
 
 def judge(ds, **given):

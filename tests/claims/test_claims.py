@@ -42,7 +42,11 @@ CLAIMS = Path(__file__).parents[2] / "config" / "claims"
 def make(tmp_path: Path, **given: object) -> list[claims.Claim]:
     """Write one claim on the synthetic study and load it."""
     file = tmp_path / "paper.yaml"
-    content = {"paper": "p", "scale": {"study": SCALE}, "claims": [{**HEAD, **given}]}
+    content = {
+        "paper": "p",
+        "scale": {"study": SCALE},
+        "claims": [{**HEAD, "experiment": "study", **given}],
+    }
     file.write_text(yaml.safe_dump(content))
     return claims.load([file])
 
@@ -579,8 +583,7 @@ def test_a_spread_that_varies_over_seeds_is_tested_by_its_pseudo_values(precise)
 
 def both(*pieces, study):
     """The verdict on a claim with these pieces of evidence."""
-    head = {key: HEAD[key] for key in ("id", "statement", "source")}
-    claim = claims.Claim.model_validate({**head, "evidence": pieces})
+    claim = claims.Claim.model_validate({**HEAD, "evidence": pieces})
     known = {"study": list(ERRORS), "other": list(ERRORS)}
     (verdict,) = evaluate([claim], {"study": study}, known)
     return verdict

@@ -10,29 +10,13 @@ from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import evaluate
 from admmbench.report.claims import texts
+from tests.claims.statements import CLOSE, FALLS, HEAD, SCALE, TRADE, VALUE
+from tests.claims.statements import ORDER as ORDER_AT_ALL
 from tests.made import ERRORS, INF, build
 
-SCALE = {"rounds": 300, "seeds": 10, "agents": 10, "n_train": 60000}
-HEAD = {"id": "one", "statement": "The paper says so.", "source": "fig. 1"}
-VALUE = {"kind": "value", "algorithm": "ObjP", "epsilon": 0.1, "published": 13.4, "tolerance": 0.5}
-ORDER = {"kind": "order", "labels": ["ObjPM", "ObjP", "OutP"], "epsilon": [0.1, 1.0]}
-CLOSE = {
-    "kind": "close",
-    "algorithm": "ObjPM",
-    "others": ["ObjP", "OutP"],
-    "epsilon": 1.0,
-    "reference": {"algorithm": "Non-private", "epsilon": INF},
-    "tolerance": 1.0,
-}
-TRADE = {"kind": "trend", "along": "epsilon", "algorithms": ["ObjP"], "epsilon": [0.05, 0.1, 1.0]}
-ROUND = {
-    "kind": "trend",
-    "along": "round",
-    "metric": "consensus_violation",
-    "unit": "1",
-    "algorithms": ["ObjP"],
-    "epsilon": [0.1],
-}
+ORDER = {**ORDER_AT_ALL, "epsilon": [0.1, 1.0]}
+
+ROUND = {**FALLS, "algorithms": ["ObjP"]}
 SPREAD = {
     "kind": "spread",
     "narrow": {"algorithms": ["ObjP"], "epsilon": [0.05, 1.0], "over": "epsilon"},
@@ -191,7 +175,6 @@ def test_each_kind_of_claim_in_words(tmp_path, precise, given, published, ours, 
     assert why in text.why
 
 
-TRENDING = {**ROUND, "algorithms": ["ObjP", "OutP"]}
 REASONS = {
     "experiment": (None, VALUE, "The experiment study is not part of this configuration."),
     "metric": ({}, {**VALUE, "metric": "lost"}, "No run measures lost."),
@@ -231,7 +214,7 @@ REASONS = {
     ),
     "start": (
         {"rounds": (31, 100, 300)},
-        TRENDING,
+        FALLS,
         "first evaluated after 31 of 300 rounds. What ran",
     ),
     "decade": (

@@ -10,7 +10,7 @@ import xarray as xr
 
 from admmbench.base.outcomes import Outcome
 from admmbench.figures import wording
-from admmbench.report.data import FileDifferences, ReferenceComparison, Table
+from admmbench.report.data import Cell, FileDifferences, ReferenceComparison, Table
 from admmbench.results import reference
 from admmbench.results.file_differences import contrast
 
@@ -20,31 +20,19 @@ _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sens
 
 def table(compared: xr.Dataset, *wanted: str) -> Table:
     """Return the table of the settings of a contrast in these states, or in any; fractions are in percent."""
-    shown = compared["state"].isin(wanted) if wanted else compared["state"] != ""
-    rows = []
-    for place in np.argwhere(shown.values):
-        setting = compared.isel(algorithm=place[0], epsilon=place[1])
-        number = {
-            name: wording.measured(float(setting[name]), compared.attrs["fraction"])
-            for name in ("first", "second", "difference", "lower", "upper", "largest")
-        }
-        state = str(setting["state"].item())
-        has_interval = setting["lower"].notnull() and state in ("consistent", "different")
+    frame = compared.to_dataframe(["algorithm", "epsilon"]).reset_index()
+    frame = frame[frame["state"].isin(wanted) if wanted else frame["state"] != ""]
+    rows: list[list[str | Cell]] = []
+    for row in frame.to_dict("records"):
+        numbers = ("first", "second", "difference", "lower", "upper", "largest")
+        number = {name: wording.measured(row[name], compared.attrs["fraction"]) for name in numbers}
+        has_interval = row["state"] in ("consistent", "different") and np.isfinite(row["lower"])
         ends = f" {number['lower']} to {number['upper']}" if has_interval else ""
-        rows.append(
-            {
-                "method": str(setting["algorithm"].item()),
-                "budget": wording.budget(float(setting["epsilon"])),
-                "first": number["first"],
-                "second": number["second"],
-                "second - first, interval": number["difference"] + ends,
-                "largest of a seed": number["largest"],
-                "seeds": str(int(setting["seeds"])),
-                "state": state,
-            }
-        )
-    numbers = "first", "second", "second - first, interval", "largest of a seed", "seeds"
-    return Table.of_records(rows, *numbers)
+        method = [row["algorithm"], wording.budget(row["epsilon"])]
+        values = [number["first"], number["second"], number["difference"] + ends, number["largest"]]
+        rows.append([*method, *values, str(row["seeds"]), row["state"]])
+    heads = ["first", "second", "second - first, interval", "largest of a seed", "seeds"]
+    return Table(["method", "budget", *heads, "state"], heads, rows)
 
 
 def states(compared: xr.Dataset) -> dict[str, int]:
