@@ -194,7 +194,7 @@ def evaluate(
     results: Mapping[str, xr.Dataset],
     known: Mapping[str, Collection[str]] | None = None,
 ) -> list[Verdict]:
-    """Judge each claim by the results.
+    """Judge each claim by the results, in the order of the claims.
 
     Parameters
     ----------
@@ -203,14 +203,8 @@ def evaluate(
     results
         Results by name of the experiment. Evidence from an absent experiment was not run.
     known
-        Every experiment of the project and its labels, whether part of this configuration or not. If given, a misspelt
-        experiment is told from one that was left out, and labels may be left out too. If absent, a claim may name only
-        labels that its experiment holds.
-
-    Returns
-    -------
-    list of Verdict
-        Verdicts in the order of the claims.
+        Labels of every experiment of the project, whether part of this configuration or not: a misspelt experiment is
+        then told from one that was left out. If absent, a claim may name only labels that its experiment holds.
 
     Raises
     ------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -58,16 +60,12 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
     audits = _audits(folder, experiment)
     results = netcdf.read(folder / "results.nc")
-    links = {
-        name: {
-            suffix: quote(
-                Path(os.path.relpath(path.with_suffix(f".{suffix}"), page.parent)).as_posix()
-            )
-            for suffix in FORMATS
-            if path.with_suffix(f".{suffix}").exists()
-        }
-        for name, path in paths.items()
-    }
+    links: dict[str, dict[str, str]] = {name: {} for name in paths}
+    for name, suffix in itertools.product(paths, FORMATS):
+        file = paths[name].with_suffix(f".{suffix}")
+        if file.exists():
+            address = Path(os.path.relpath(file, page.parent)).as_posix()
+            links[name][suffix] = quote(address)
     parts = _partitions(experiment, partitions)
     missing = list(_missing_data(experiment))
     return (Section(results, experiment, drawings, links, looks, audits, parts), missing)
@@ -92,6 +90,7 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
         except netcdf.StaleResultError as error:
             missing_runs.append((run, ("said", str(error))))
     missing = [*_missing_data(experiment), *_missing_runs(experiment, missing_runs)]
+    lacking = partial(Missing, experiment.title)
     if not traces:
         return (None, missing)
     if len(traces) == len(experiment.runs):
@@ -101,33 +100,28 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
             reason, message = _reason_in_log(folder / "logs/aggregate.log")
             if (folder / "results.nc").exists():
                 reason, message = "said", str(error)
-            missing.append(Missing(experiment.title, "file", reason, "results.nc", message))
+            missing.append(lacking("file", reason, "results.nc", message))
     results = join_runs(name, experiment, traces)
     drawings, audits = {}, []
     for figure in experiment.figures:
         try:
             drawings[figure.name] = drawing.svg(results, figure, looks)
         except Exception as error:  # a kind of figure, perhaps a plug-in, may need all runs
-            missing.append(
-                Missing(experiment.title, "figure", "not_drawn", figure.name, str(error))
-            )
+            missing.append(lacking("figure", "not_drawn", figure.name, str(error)))
     for file, run in experiment.audits.items():
         try:
             audits.append((run, _audit(folder, file)))
         except (OSError, ValueError):
-            reason, message = _reason_in_log(
-                folder / "logs" / AUDITS / Path(file).with_suffix(".log")
-            )
-            missing.append(
-                Missing(experiment.title, "audit", reason, _methods_with_budgets([run]), message)
-            )
+            log = folder / "logs" / AUDITS / Path(file).with_suffix(".log")
+            reason, message = _reason_in_log(log)
+            missing.append(lacking("audit", reason, _methods_with_budgets([run]), message))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
     try:
         parts = _partitions(experiment, partitions)
     except netcdf.StaleResultError as error:
         parts = []
-        missing.append(Missing(experiment.title, "file", "said", "partitions", str(error)))
+        missing.append(lacking("file", "said", "partitions", str(error)))
     return (Section(results, experiment, drawings, {}, looks, audits, parts), missing)
 
 
@@ -159,10 +153,8 @@ def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dat
     partitions = [netcdf.read(folder / path) for path in files if (folder / path).exists()]
     seeds = [seed for run in experiment.runs for seed in run.spec.seeds]
     partitions = [
-        partition.isel(seed=partition["seed"].isin(seeds))
-        if "seed" in partition.dims
-        else partition
-        for partition in partitions
+        part.isel(seed=part["seed"].isin(seeds)) if "seed" in part.dims else part
+        for part in partitions
     ]
     return [*grouped(partitions, lambda partition: partition.attrs["scheme"]).values()]
 

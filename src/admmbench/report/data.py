@@ -76,12 +76,6 @@ class Table(NamedTuple):
     """Heads of the columns with numbers."""
     rows: list[list[str | Cell]]
 
-    @classmethod
-    def of_records(cls, records: Iterable[Mapping[str, str]], *numbers: str) -> Table:
-        """Make a table of rows whose keys are the heads; a table without rows has no heads."""
-        rows = [*records]
-        return cls([*rows[0]] if rows else [], numbers, [[*row.values()] for row in rows])
-
 
 class Added(NamedTuple):
     """Method that was added after the study was stated, against the best of a setting."""

@@ -152,22 +152,22 @@ def tuning(experiment: Experiment) -> Table:
     tried = any(
         choice.sensitivity for choices in experiment.chosen.values() for choice in choices.values()
     )
-    growth = "More at half or twice a value, at most"
-    rows = [
-        {
-            "Method": label,
-            "ε": stated(epsilon),
-            "Best settings": ", ".join(
-                f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()
-            ),
-            "Error on held-out rows": number(chosen.error),
-            **({growth: number(chosen.error_growth)} if tried else {}),
-            "At an edge of what was tried": ", ".join(map(name, chosen.edges)) or "none",
-        }
+    growth = ["More at half or twice a value, at most"] if tried else []
+    numbers = ["ε", "Error on held-out rows", *growth]
+    rows: list[list[str | Cell]] = [
+        [
+            label,
+            stated(epsilon),
+            ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
+            number(chosen.error),
+            *(number(chosen.error_growth) for _ in growth),
+            ", ".join(map(name, chosen.edges)) or "none",
+        ]
         for label, choices in experiment.chosen.items()
         for epsilon, chosen in choices.items()
     ]
-    return Table.of_records(rows, "ε", "Error on held-out rows", growth)
+    heads = ["Method", "ε", "Best settings", *numbers[1:], "At an edge of what was tried"]
+    return Table(heads, numbers, rows)
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
