@@ -178,14 +178,6 @@ def test_the_method_decides_about_the_colour_and_not_its_label():
     assert looks(misnamed)["OutP"].color not in {look.color for look in named.values()}
 
 
-def test_methods_that_add_no_noise_are_dark_lines_by_their_method():
-    methods = {"x": "centralized", "y": "iadmm", "z": "local_only", "Non-private": "objt"}
-    found = looks(build({label: {1.0: 0.1} for label in [*methods, "ObjP"]}, methods=methods))
-    assert {found[label].color for label in "xyz"} == {"#333333"}
-    assert all(found[label].linestyle != "-" for label in "xyz")
-    assert found["Non-private"].color != "#333333"
-
-
 def test_diverged_runs_are_marked(figure):
     ds = build(ERRORS, diverged={("OutP", 0.05): 2}, timed_out={("ObjP", 1.0): 1})
     for kind in ("curves", "tradeoff"):
@@ -318,14 +310,6 @@ def test_a_figure_says_which_runs_their_methods_did_not_finish(figure):
 def test_metrics_without_seeds(results, figure):
     drawing = draw(results, figure(metric="epsilon_composed"))
     assert list(lines(panels(drawing)[0])) == ["OutP", "ObjP", "ObjPM"]
-
-
-def test_many_panels_stay_wide_enough(figure):
-    errors = {"ObjP": dict.fromkeys((0.01, 0.05, 0.1, 1.0, 3.0), 0.1)}
-    drawing = draw(build(errors), figure())
-    assert len(panels(drawing)) == 5
-    assert {panel.get_gridspec().ncols for panel in panels(drawing)} == {3}
-    assert drawing.get_figwidth() <= 7.16
 
 
 def test_against_a_parameter_methods_without_it_are_dashed_lines(figure):

@@ -161,6 +161,17 @@ def page(results, tmp_path_factory, request):
     return written(path, sections, [], "c.yaml").as_uri()
 
 
+def page_of(results, folder):
+    """Write the page of one experiment without figures, and return its address."""
+    section = rendering.Section(results, described())
+    return written(folder / "index.html", [section], [], "c.yaml").as_uri()
+
+
+def told(tab, where="note"):
+    """Return what stands below the chart, or what a reader is told aloud."""
+    return tab.run(f"document.getElementById('explore-{where}').textContent")
+
+
 def shown(tab, address, **choices):
     """Open a view."""
     query = "&".join(f"{key}={value}" for key, value in choices.items())
@@ -201,7 +212,7 @@ def test_keys_tell_the_values_that_the_tables_print(tab, page, results):
     tab.run("document.querySelector('.chart').focus()")
     tab.key("ArrowRight")
     tab.key("End")
-    said = tab.run("document.getElementById('explore-live').textContent")
+    said = told(tab, "live")
     values = 100 * results[0]["test_error"].sel(algorithm="ObjP", epsilon=0.1).isel(round=-1)
     band = statistics.band(values)
     interval = student(values, redrawn=777 / 3000)
@@ -214,7 +225,7 @@ def test_keys_tell_the_values_that_the_tables_print(tab, page, results):
     assert tab.run("document.querySelector('.tip').innerText").startswith("ObjP\nround 277\n")
     tab.key("ArrowDown")
     tab.key("ArrowLeft")
-    said = tab.run("document.getElementById('explore-live').textContent")
+    said = told(tab, "live")
     assert said.startswith("ObjPM, round 254, ")
     tab.key("Escape")
     assert tab.run("document.querySelector('.tip').hidden")
@@ -293,7 +304,7 @@ def test_few_seeds_are_shown_one_by_one(tab, page):
     shown(tab, page, experiment="few", spread="band")
     assert tab.run("document.getElementById('explore-spread').value") == "seeds"
     assert tab.run("document.getElementById('explore-spread').disabled")
-    assert "each of 2 seeds" in tab.run("document.getElementById('explore-note').textContent")
+    assert "each of 2 seeds" in told(tab)
     assert not tab.run("document.querySelector('.chart [fill-opacity]')?.outerHTML ?? ''")
 
 
@@ -301,7 +312,7 @@ def test_few_seeds_are_shown_one_by_one(tab, page):
 def test_the_distance_to_the_optimum_has_a_logarithmic_axis(tab, page):
     shown(tab, page, experiment="first", metric="suboptimality", x="epsilon_total", epsilon="1")
     assert tab.run("document.getElementById('explore-logy').checked")
-    note = tab.run("document.getElementById('explore-note').textContent")
+    note = told(tab)
     assert "F − F*" in note
     assert "No values on these axes: Non-private; Centralized." in note
 
@@ -310,7 +321,7 @@ def test_the_distance_to_the_optimum_has_a_logarithmic_axis(tab, page):
 def test_an_axis_of_totals_leaves_out_what_has_none(tab, page):
     """Before the first round every total is 0."""
     shown(tab, page, experiment="first", x="epsilon_total", epsilon="0.1")
-    note = tab.run("document.getElementById('explore-note').textContent")
+    note = told(tab)
     assert 'No values on these axes: Non-private; Centralized; A label, "quoted"' in note
 
 
@@ -319,11 +330,9 @@ def test_the_view_says_what_has_no_noise_and_what_is_not_equally_private(tab, tm
     results = build(ERRORS, name="unequal")
     results["noise_magnitude"].loc[{"algorithm": "Non-private"}] = 1.0
     results["epsilon_composed"].loc[{"algorithm": "ObjP"}] *= 3
-    path = tmp_path_factory.mktemp("unequal") / "index.html"
-    section = rendering.Section(results, described())
-    address = written(path, [section], [], "c.yaml").as_uri()
+    address = page_of(results, tmp_path_factory.mktemp("unequal"))
     shown(tab, address, epsilon="0.1")
-    note = tab.run("document.getElementById('explore-note').textContent")
+    note = told(tab)
     unequal = "Not equally private: composed totals ε from 1.73 to 5.2, all without a guarantee."
     assert unequal in note
     assert "Without noise" not in note
@@ -334,7 +343,7 @@ def test_the_view_says_what_has_no_noise_and_what_is_not_equally_private(tab, tm
     shown(tab, address, epsilon="none", x="epsilon_composed")
     assert "no values" in tab.run("document.querySelector('.chart').textContent")
     assert not tab.run("document.querySelectorAll('.chart [aria-label*=axis]').length")
-    assert "no budget" in tab.run("document.getElementById('explore-note').textContent")
+    assert "no budget" in told(tab)
 
 
 @needs_browser
@@ -344,16 +353,13 @@ def test_studies_without_noise_have_no_metrics_of_it_and_equal_seeds_are_told(
     results = build({"A": {INF: 0.25}, "B": {INF: 0.5}}, spread=0)
     for name in ("epsilon_composed", "epsilon_total", "epsilon_claimed", "epsilon_moments"):
         results[name] *= 0
-    path = tmp_path_factory.mktemp("free") / "index.html"
-    section = rendering.Section(results, described())
-    address = written(path, [section], [], "c.yaml").as_uri()
-    shown(tab, address)
+    shown(tab, page_of(results, tmp_path_factory.mktemp("free")))
     metrics = tab.run("[...document.getElementById('explore-metric').options].map(o => o.value)")
     assert metrics[0] == "test_error"
     assert not [name for name in metrics if name.startswith(("noise", "epsilon"))]
     tab.run("document.querySelector('.chart').focus()")
     tab.key("End")
-    said = tab.run("document.getElementById('explore-live').textContent")
+    said = told(tab, "live")
     assert said == "A, round 1, Test error (%) 90.00, the same for all seeds, n = 10"
 
 
@@ -509,10 +515,9 @@ def test_a_run_that_was_lost_in_its_last_round_has_no_final_value(browser, tmp_p
     ds = build({"ObjP": {0.1: 0.2}, "OutP": {0.1: 0.3}}, name="lost")
     ds["status"][0, 0, 3] = 2
     ds["status"][1] = 1
-    path = written(tmp_path / "index.html", [rendering.Section(ds, described())], [])
     with browser.tab(tmp_path) as tab:
-        shown(tab, path.as_uri(), kind="final")
-        note = tab.run("document.getElementById('explore-note').textContent")
+        shown(tab, page_of(ds, tmp_path), kind="final")
+        note = told(tab)
         assert "No final values on this axis: OutP." in note
         press(tab, "CSV")
         (row,) = table(tab, "explore-lost-test_error-0.1-final.csv")
@@ -531,7 +536,7 @@ def test_final_values_are_boxes_of_many_seeds_and_points_of_few(tab, page):
     tab.run("document.querySelector('.chart').focus()")
     tab.key("ArrowRight")
     tab.key("ArrowDown")
-    said = tab.run("document.getElementById('explore-live').textContent")
+    said = told(tab, "live")
     assert said.startswith("ObjP, round 277, Test error (%) ")
     assert ", median " in said
     assert "quartiles " in said
@@ -543,11 +548,11 @@ def test_final_values_are_boxes_of_many_seeds_and_points_of_few(tab, page):
     tab.choose("#explore-experiment", "few")
     tab.wait("document.getElementById('explore-view').dataset.shown.includes('experiment=few')")
     assert tab.run(filled) == 0
-    assert "each of 2 seeds" in tab.run("document.getElementById('explore-note').textContent")
+    assert "each of 2 seeds" in told(tab)
     tab.choose("#explore-experiment", "first")
     tab.choose("#explore-metric", "test_loss")
     tab.wait("document.getElementById('explore-view').dataset.shown.includes('test_loss')")
-    note = tab.run("document.getElementById('explore-note').textContent")
+    note = told(tab)
     assert "boxes from the first to the third quartile" in note
     assert tab.run("document.getElementById('explore-kind').value") == "final"
 
@@ -563,7 +568,7 @@ def test_bars_begin_at_zero_and_end_at_the_mean(tab, page, results):
     means = 100 * statistics.final(results[0], "test_error").mean("seed")
     wanted = [float(means.sel(epsilon=0.1, algorithm=label)) for label in ("OutP", "ObjP")]
     assert boxes[0][1] / boxes[1][1] == pytest.approx(wanted[0] / wanted[1], rel=1e-3)
-    note = tab.run("document.getElementById('explore-note').textContent")
+    note = told(tab)
     assert "bars to the mean, lines from the 20th to the 80th percentile over 10 seeds" in note
     shown(tab, page, experiment="first", epsilon="0.1", kind="bars", logy="1", metric="test_loss")
     assert tab.run("document.querySelectorAll('.chart > svg').length") == 1
@@ -588,9 +593,7 @@ def test_a_logarithmic_axis_of_nothing_is_an_axis_all_the_same(tab, page):
 def test_losses_may_be_relative_to_the_first_round(tab, page, results):
     shown(tab, page, experiment="few", epsilon="0.1", metric="train_loss", relative="1")
     assert tab.run("document.getElementById('explore-relative').checked")
-    assert "divided by its mean at the start" in tab.run(
-        "document.getElementById('explore-note').textContent"
-    )
+    assert "divided by its mean at the start" in told(tab)
     press(tab, "CSV")
     rows = table(tab, "explore-few-train_loss-0.1-relative.csv")
     values = results[1]["train_loss"].sel(algorithm="ObjP", epsilon=0.1)
@@ -620,7 +623,7 @@ def test_the_size_is_chosen_by_keys_and_by_dragging_and_is_in_the_address(tab, p
     tab.wait("location.hash.includes('size=620x370')")
     assert tab.run(size) == [620, 370]
     assert "620 by 370" in tab.run("document.querySelector('.handle').ariaLabel")
-    assert "620 by 370" in tab.run("document.getElementById('explore-live').textContent")
+    assert "620 by 370" in told(tab, "live")
     x, y = tab.place(".handle")
     tab.press(x, y)
     tab.move(x + 60, y + 30)

@@ -59,6 +59,12 @@ def test_code_machines_and_versions_of_both_are_named():
     assert found["fingerprint"].values.tolist()[:2] == [f"{first} new", second]
     assert found.attrs["machine"] == "this; another"
     assert json.loads(found.attrs["versions"]) == {"numpy": "2.0, 9.0", "scipy": "1.0"}
+    # What a third part shares with one of them is named once.
+    third = one.assign_coords(seed=one["seed"] + 10)
+    again = join(found, third.assign_attrs(machine="another"))
+    assert again.attrs["machine"] == "this; another"
+    assert json.loads(again.attrs["versions"]) == json.loads(found.attrs["versions"])
+    assert again["fingerprint"].equals(found["fingerprint"])
 
 
 def test_what_does_not_belong_together_is_refused():
@@ -141,17 +147,6 @@ def test_mistakes_of_seeds_add_up():
     assert alone.sel(epsilon=1.0).isnull().all()  # of some seeds nothing is known
     of_one = parts[0]["mistakes"].sel(algorithm="OutP", epsilon=0.1)
     assert alone.sel(epsilon=0.1).values.tolist() == of_one.values.tolist()
-
-
-def test_what_three_parts_share_is_named_once():
-    parts = [whole().sel(seed=[k]) for k in range(3)]
-    for part, machine, version in zip(parts, "ABB", "122", strict=True):
-        part.attrs |= {"machine": machine, "versions": json.dumps({"numpy": version})}
-        part["fingerprint"] = "algorithm", [machine.lower()] * 3
-    found = join(join(*parts[:2]), parts[2])
-    assert found.attrs["machine"] == "A; B"
-    assert json.loads(found.attrs["versions"]) == {"numpy": "1, 2"}
-    assert found["fingerprint"].values.tolist() == ["a b"] * 3
 
 
 def test_a_study_is_kept_in_parts(tmp_path):

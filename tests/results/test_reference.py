@@ -51,7 +51,7 @@ def test_rounds_are_thinned_where_that_is_said(tmp_path):
 
 
 def test_a_part_is_brought_to_the_rounds_of_thinned_results_and_need_not_state_how_they_are_judged(
-    tmp_path,
+    tmp_path, capsys
 ):
     whole = build(ERRORS).assign_attrs(interim_analyses="[4, 10]", margin=0.01)
     thin = reference.keep(whole, "whole", tmp_path / "whole", every=2)
@@ -62,6 +62,7 @@ def test_a_part_is_brought_to_the_rounds_of_thinned_results_and_need_not_state_h
     later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
     command = ["keep", str(tmp_path / "later.nc"), "--made-by", "second", "--add", "--folder"]
     assert main([*command, str(tmp_path / "parts")]) == 0
+    assert "parts/study.nc: 0.0" in capsys.readouterr().out
     joined = reference.read(tmp_path / "parts" / thin.name)
     xr.testing.assert_identical(joined.drop_vars(DECLARED), reference.read(thin))
     (source,) = yaml.safe_load((tmp_path / "parts" / reference.FILES).read_text()).values()
@@ -162,14 +163,6 @@ def test_studies_of_another_scale_are_not_compared():
     assert said(found) == "Not compared: this study has another partition, another rounds."
     alone = differences.compare_with_reference(build({"New": {1.0: 0.2}}), build(ERRORS))
     assert said(alone) == "Not compared: the files have no run in common."
-
-
-def test_results_are_kept_by_a_command(tmp_path, capsys):
-    build(ERRORS).to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
-    words = ["keep", str(tmp_path / "results.nc"), "--made-by", "snakemake --cores all"]
-    assert main([*words, "--folder", str(tmp_path / "kept")]) == 0
-    assert "kept/study.nc: 0.0" in capsys.readouterr().out
-    assert "study" in reference.load(["study"], [tmp_path / "kept"])
 
 
 def test_trials_of_a_search_are_kept_as_they_are(tmp_path, capsys):
