@@ -48,7 +48,7 @@ def test_modules_keep_their_contracts(name, project):
 
 
 def test_the_guide_has_a_module_of_each_kind():
-    assert len(MODULES) == 7
+    assert len(MODULES) == 5
 
 
 def test_experiment_is_valid(project):
