@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from admmbench.claims.judge import FEWEST, LOOSE, Finding, Verdict
@@ -33,7 +33,8 @@ class Texts(NamedTuple):
 def texts(verdict: Verdict) -> Texts:
     """Return the texts on a verdict.
 
-    Several pieces of evidence follow each other, each behind the name of its experiment. The reason for a contradiction
+    Several pieces of evidence follow each other, each behind the name of its experiment, or of its metric if all are of
+    one experiment. The reason for a contradiction
     is of the pieces that contradict the claim alone.
     """
     words = environment.texts("claims", **_NUMBERS)
@@ -50,9 +51,12 @@ def texts(verdict: Verdict) -> Texts:
     )
 
 
-def _join_findings(write: Callable[[Finding], str], findings: Iterable[Finding], space: str) -> str:
-    """Return the texts of findings, each behind the name of its experiment; a text that all share, without names."""
-    written = collected((write(finding), finding.evidence.experiment) for finding in findings)
+def _join_findings(write: Callable[[Finding], str], findings: Sequence[Finding], space: str) -> str:
+    """Return the texts of findings, each behind the name of its piece; a text that all share, without names."""
+    pieces = [finding.evidence for finding in findings]
+    one_experiment = len({piece.experiment for piece in pieces}) == 1
+    names_of_pieces = [piece.metric if one_experiment else piece.experiment for piece in pieces]
+    written = collected(zip(map(write, findings), names_of_pieces, strict=True))
     if len(written) == 1:
         return next(iter(written))
     pairs = ((", ".join(names), text) for text, names in written.items())
