@@ -40,7 +40,7 @@ CONFIDENCE = TOGETHER
 """With which the intervals of the comparison at equal privacy hold together."""
 MARK = reference.MARK.strip()
 # Claims about theorems have a page of their own.
-_THEOREMS = {"bound", "rate"}
+_THEOREMS = {"bound", "privacy", "rate"}
 
 
 class Interval(NamedTuple):

@@ -54,8 +54,8 @@ def texts(verdict: Verdict) -> Texts:
 def _join_findings(write: Callable[[Finding], str], findings: Sequence[Finding], space: str) -> str:
     """Return the texts of findings, each behind the name of its piece; a text that all share, without names."""
     pieces = [finding.evidence for finding in findings]
-    one_experiment = len({piece.experiment for piece in pieces}) == 1
-    names_of_pieces = [piece.metric if one_experiment else piece.experiment for piece in pieces]
+    by_metric = len({piece.experiment for piece in pieces}) == 1 < len({p.metric for p in pieces})
+    names_of_pieces = [piece.metric if by_metric else piece.experiment for piece in pieces]
     written = collected(zip(map(write, findings), names_of_pieces, strict=True))
     if len(written) == 1:
         return next(iter(written))
