@@ -312,7 +312,8 @@ def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(ke
         if verdict.verdict == "contradicted":
             continue
         if isinstance(piece, kinds.Order) and not piece.somewhere:
-            assert rejudged(results, claim, labels=piece.labels[::-1]) == "contradicted", claim.id
+            refuted = "undecided" if piece.unprinted else "contradicted"
+            assert rejudged(results, claim, labels=piece.labels[::-1]) == refuted, claim.id
         if isinstance(piece, kinds.Value):
             # The estimate lies within the margin, and the margin may hold the sampling error of the paper's mean.
             ours = results[piece.experiment]
