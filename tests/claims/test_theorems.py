@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from admmbench.audit.findings import Audit, Finding
+from admmbench.base.outcomes import Outcome
 from admmbench.claims.judge import Missing
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Row
@@ -122,6 +123,7 @@ def test_a_privacy_loss_lies_between_what_attacks_show_and_what_is_proved(
         [
             (Run("ObjP", spec), Audit(findings=(good,), rounds=1, **epsilons)),
             (Run("ObjPM", spec), Audit(comment="The run diverges.")),
+            (Run("Not run", spec), Audit(findings=(good,), rounds=1, **epsilons)),
         ],
     )
     statement = {"kind": "privacy", "algorithms": ["ObjP"], "epsilon": [0.1]}
@@ -130,6 +132,9 @@ def test_a_privacy_loss_lies_between_what_attacks_show_and_what_is_proved(
     shown = (lower,), (composed if proved else math.inf,), (0.1,)
     assert verdict.findings[0].rows == [Row(shown, "ObjP", 0.1)]
     assert judge(results, **statement).findings[0].missing == Missing.METRIC
+    # Failed runs are none of the audit's.
+    attacked["status"].loc[{"algorithm": "ObjP", "seed": 0}] = Outcome.DIVERGED
+    assert judge(attacked, **statement).verdict == outcome
 
 
 @pytest.mark.parametrize(

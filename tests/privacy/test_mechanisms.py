@@ -70,8 +70,10 @@ def test_parts_of_a_secure_sum_add_up_to_one_release_on_one_grid():
     found = noise.magnitude()
     np.testing.assert_allclose(found[held[:, 0] > 0].mean(axis=1), expected, rtol=0.02)
     assert (found[held[:, 0] == 0] == 0).all()
-    with pytest.raises(ValueError, match=r"use self\.noisy_mean"):
+    with pytest.raises(ValueError, match=r"use self\.noisy_mean.* not noise\.gaussian"):
         noise.gaussian(BOTH)
+    with pytest.raises(ValueError, match=r"use self\.noisy_mean.* not noise\.shared"):
+        noise.shared(3)
 
 
 @pytest.mark.parametrize("privacy", [Privacy(0.7, 1e-5), Privacy()], ids=["private", "no noise"])
@@ -127,6 +129,8 @@ def test_nothing_is_drawn_outside_the_ledger():
         )
         noise.begin_round(1)
         if name == "unentered":
+            noise.gaussian(BOTH)  # pays for its own draw alone
+            noise.begin_round(1)
             with pytest.raises(
                 ValueError, match=r"now .* enter returns: noise.enter\(cost\).draw\("
             ):
@@ -154,11 +158,26 @@ def test_an_entry_pays_for_its_round_and_once_for_each_record():
     assert noise.ledgers[0].composition().gaussian == pytest.approx(
         3 * gaussian_multiplier(1.0, 1e-6) ** -2
     )
+    noise.shared(3).share(BOTH, 1.0, np.zeros((2, 0), int), (2,))  # of no records
+    with pytest.raises(ValueError, match=r"privacy\.unit: agent: noise\.shared counts shares"):
+        source(Privacy(1.0, unit="agent")).shared(3)
     noise.begin_round(1)
     with pytest.raises(
         ValueError, match="of a release of round 0 is drawn in round 1, in which no"
     ):
         second.share(BOTH, 0.1, ROWS, (2,))
+
+
+def test_a_draw_is_added_to_a_value_alone():
+    value = np.ones((1, 2, 40, 50))
+    first, second = (source(Privacy(1.0)).laplace(BOTH) for _ in range(2))
+    expected = value + first
+    second += value
+    np.testing.assert_array_equal(second, expected)
+    assert first != 0
+    assert {first}
+    with pytest.raises(TypeError, match=r"drawn where it is added: value \+ noise"):
+        first + first
 
 
 def test_the_smallest_multiplier_of_the_seeds_is_recorded():

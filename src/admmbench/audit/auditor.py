@@ -324,7 +324,7 @@ def _compare_rounds(
                 shared = reach.global_variables(run.method).items()
                 run.public[t] |= {name: np.array(value) for name, value in shared}
             if first.uncovered or not np.isfinite(first.model).all():
-                return
+                break
             yield levels.coupling(first, replay, neighbours.canary)
             yield levels.compare_shifts(
                 first, replay, neighbours.canary, _understated_costs(some, first, t)

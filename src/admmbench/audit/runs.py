@@ -141,7 +141,7 @@ class Run:
             return ""
         return (
             "Subproblems are solved too loosely to show their noise (lower the tolerance), or noise is used in a way "
-            "that an audit cannot follow"
+            "that an audit cannot follow, such as draws that share an entry"
         )
 
 

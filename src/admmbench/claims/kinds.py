@@ -26,7 +26,7 @@ from admmbench.results import statistics
 from admmbench.validation import Strict
 
 AUDITED = "audit_lower", "audit_upper", "audit_claimed"
-"""Variables with the privacy losses of attacked rounds: the shown one, the composed one and the claimed one."""
+"""Variables with the privacy losses of an iteration: the shown one, the composed one and the claimed one."""
 
 
 class Value(Evidence):
@@ -366,9 +366,10 @@ class Inequality(Grid, Evidence):
 
 
 class PrivacyLoss(Grid, Evidence):
-    """Privacy theorem about the rounds that an audit attacks: their privacy loss is at most the claimed one.
+    """Privacy theorem about an iteration: its privacy loss is at most the claimed one.
 
-    An attack shows a lower bound, which may refute the theorem; the composed loss, if it is proved, may show it.
+    An attack on an iteration shows a lower bound, which may refute the theorem; the composed loss, if it is proved, may
+    show it.
     """
 
     partial: ClassVar[bool] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from admmbench.inference.contrasts import Region
@@ -97,10 +98,15 @@ class Runs:
         self.ds = ds
         self.present = present
         self.redrawn = statistics.redrawn(ds)
-        values = statistics.reduce(ds, metric, how) * factor
+        self.metric, self.how, self.factor = metric, how, factor
+
+    @cached_property
+    def values(self) -> xr.DataArray:
+        """Return the number of each run, over ``algorithm``, ``epsilon`` and ``seed``."""
+        values = statistics.reduce(self.ds, self.metric, self.how) * self.factor
         # A run without a number after a round of other runs gets none, so that no earlier round takes its place.
-        known = statistics.after_start(ds[metric]).notnull()
-        self.values = values.where(~(known.any("seed") & ~known).any("round"))
+        known = statistics.after_start(self.ds[self.metric]).notnull()
+        return values.where(~(known.any("seed") & ~known).any("round"))
 
     def seed_values(self, label: str, epsilon: float) -> xr.DataArray:
         """Return the number of each seed."""

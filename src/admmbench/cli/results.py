@@ -163,12 +163,18 @@ def _claims(options: argparse.Namespace) -> None:
     from admmbench.claims import claims, judge
     from admmbench.inference.contrasts import Decision
     from admmbench.report import environment
+    from admmbench.report.audited import with_audits
     from admmbench.report.claims import texts
+    from admmbench.report.contents import read_audits
     from admmbench.results import reference
     from admmbench.study.configurations import labels
     from admmbench.validation import one_of
 
-    stated, files = claims.load(), [_require_experiment(_read(file), file) for file in options.file]
+    stated = claims.load()
+    files = [
+        with_audits(_require_experiment(_read(file), file), read_audits(file.parent))
+        for file in options.file
+    ]
     for option, known in (
         ("paper", {claim.paper for claim in stated}),
         ("verdict", Decision),

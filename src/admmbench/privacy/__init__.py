@@ -6,6 +6,7 @@ from admmbench.privacy.composition import ACCOUNTANTS as ACCOUNTANTS
 from admmbench.privacy.composition import COMPOSED as COMPOSED
 from admmbench.privacy.composition import Accountant as Accountant
 from admmbench.privacy.composition import accountant as accountant
+from admmbench.privacy.draw import Draw as Draw
 from admmbench.privacy.events import ORDERS as ORDERS
 from admmbench.privacy.events import Approximate as Approximate
 from admmbench.privacy.events import Composition as Composition
@@ -26,7 +27,6 @@ from admmbench.privacy.mechanisms import Relation as Relation
 from admmbench.privacy.mechanisms import Release as Release
 from admmbench.privacy.mechanisms import Unit as Unit
 from admmbench.privacy.mechanisms import delta_warning as delta_warning
-from admmbench.privacy.noise import Draw as Draw
 from admmbench.privacy.noise import Entered as Entered
 from admmbench.privacy.noise import Noise as Noise
 from admmbench.privacy.noise import Sampler as Sampler

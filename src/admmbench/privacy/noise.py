@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from admmbench.privacy import samplers
+from admmbench.privacy.draw import Draw
 from admmbench.privacy.events import Cost
 from admmbench.privacy.gaussian import gaussian_multiplier, of_sample
 from admmbench.privacy.ledger import Ledger
 from admmbench.privacy.mechanisms import Privacy, Release
+from admmbench.privacy.samplers import Array
 from admmbench.sensitivity import Sensitivity
-
-Array = NDArray[Any]
 
 # Rounding to the grid moves neighbours apart by at most this part of the sensitivity, which is raised by as much.
 _ROUNDING = 2.0**-10
@@ -55,54 +54,6 @@ def finest(std: Array) -> Array:
     return np.asarray(np.ldexp(2.0**-49, np.frexp(std)[1]))
 
 
-@dataclass(frozen=True, eq=False)
-class Draw(NDArrayOperatorsMixin):
-    """Noise of B agents and S seeds, drawn where it is added: ``value + draw``.
-
-    Attributes
-    ----------
-    drawn
-        Law, scale and grid, on which the value is rounded too; its magnitude is there once it is added.
-    shape
-        Of the value, (B, S, ...).
-    dtype
-        Precision of the sum; that of the value if None.
-    note
-        Adds it to a value in double precision in place of `added_to`: audits look at both.
-    """
-
-    drawn: samplers.Drawn
-    shape: tuple[int, ...]
-    dtype: DTypeLike | None
-    note: Callable[[Draw, Array], Array] | None = None
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
-        """Add the noise, or refuse another operation.
-
-        Value and noise are rounded to the grid, and their sum to the precision of the run.
-        """
-        if ufunc is not np.add or method != "__call__":
-            raise TypeError(
-                f"noise is drawn where it is added: value + noise, not {ufunc.__name__}"
-            )
-        (value,) = (each for each in inputs if each is not self)
-        value, note = np.asarray(value), self.note
-        noisy = note(self, value.astype(np.float64)) if note else self.added_to(value)
-        noisy = noisy.astype(self.dtype or value.dtype, copy=False)
-        for target in given.get("out", ()):
-            target[...] = noisy
-            noisy = target
-        return noisy
-
-    def added_to(self, value: Array) -> Array:
-        """Return a value with noise, in its precision."""
-        if np.shape(value) != self.shape:
-            raise ValueError(f"noise of shape {self.shape} is added to {np.shape(value)}")
-        noisy: Array = np.array(value, order="C")
-        samplers.perturb_all(noisy.reshape(*self.shape[:2], -1), self.drawn)
-        return noisy
-
-
 class _Entry:
     """Entry of a release in the ledgers, from which its noise is drawn, in its round alone."""
 
@@ -123,6 +74,8 @@ class Entered(_Entry):
 
     def draw(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw ``xi ~ N(0, std^2)`` for a value of shape ``(B, S, *shape)``, whose precision the sum keeps.
+
+        The stated cost is that of all draws of the entry; a ValueError tells of one in a later round.
 
         Parameters
         ----------
@@ -167,11 +120,11 @@ class Shared(_Entry):
         Raises
         ------
         ValueError
-            If shares of a record add up to more than 1.
+            If shares of a record add up to more than 1, or in a later round.
         """
         noise = self._noise_now()
         spent = np.take_along_axis(self._shares, records, axis=1) + share
-        if spent.max() > 1 + 1e-9:  # but for rounding
+        if not spent.max(initial=0) <= 1 + 1e-9:  # but for rounding
             raise ValueError(
                 f"shares of a record add up to {spent.max():g}, and its entry in the ledgers pays for 1"
             )
@@ -224,6 +177,7 @@ class Noise:
         """Count releases of round t from now on, and measure their magnitude if asked for."""
         self.t, self.releases, self._measure = t, 0, measure
         self.entered = 0
+        self._last: Entered | None = None
         self._measured: list[tuple[Array, Array | float]] = []
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
@@ -282,7 +236,7 @@ class Noise:
         ValueError
             If messages are summed securely: agents then share the noise, see `part`.
         """
-        self._refuse_sum()
+        self._refuse_sum("gaussian")
         bound = self._bound(sensitivity, "l2")
         if std is None:
             self._enter("gaussian", sampling=sampling)
@@ -318,16 +272,20 @@ class Noise:
         return replace(drawn, dtype=None) if isinstance(drawn, Draw) else drawn
 
     def shared(self, n_records: int) -> Shared:
-        """Enter a normal release with the stated budget that draws about so many records share."""
-        self._refuse_sum()
+        """Enter a normal release that draws about so many records share; ValueError for agents and secure sums."""
+        self._refuse_sum("shared")
+        if self.privacy.unit == "agent":
+            raise ValueError(
+                "privacy.unit: agent: noise.shared counts shares of a record, and an agent has them all"
+            )
         self._enter("gaussian")
         return Shared(self, n_records)
 
-    def _refuse_sum(self) -> None:
+    def _refuse_sum(self, call: str) -> None:
         if self.privacy.summed:
             raise ValueError(
                 "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
-                "noise.gaussian(...)"
+                f"noise.{call}(...)"
             )
 
     def _classical(
@@ -349,22 +307,29 @@ class Noise:
         return replace(drawn, shape=(*std.shape, *shape))
 
     def enter(self, cost: Cost) -> Entered:
-        """Enter in all ledgers what a release costs, for which the method has a proof, and return it to draw from."""
+        """Enter in all ledgers what a release costs, by the method's proof, and return it to draw from.
+
+        Raises
+        ------
+        ValueError
+            If the declared value of the release is not ``objective``.
+        """
         if self.release.value != "objective":
             raise ValueError(
                 "noise.enter is for noise inside a problem, of which the ledger knows what the method states: "
                 "declare a Release with the value objective"
             )
         self._add([cost] * len(self.ledgers))
-        return Entered(self)
+        self._last = Entered(self)
+        return self._last
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw from what `enter` returned, as plug-ins did before it returned anything."""
         text = "noise.unentered(std, grid) is now a draw of what enter returns: noise.enter(cost).draw(std, grid)"
-        if not self.entered or self.release.value != "objective":
+        if self._last is None:
             raise ValueError(text)
         warnings.warn(text, FutureWarning, stacklevel=2)
-        return Entered(self).draw(std, grid, counted)
+        return self._last.draw(std, grid, counted)
 
     def _add(self, costs: Iterable[Cost]) -> None:
         self.entered += 1

@@ -1,4 +1,4 @@
-"""Privacy losses that audits show, as variables of results."""
+"""Privacy losses of an iteration that audits show, as variables of results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from admmbench.study.runs import Run
 
 _MEANINGS = (
-    "largest ε of the attacked rounds that an attack shows",
-    "total ε of the attacked rounds, composed; infinite without a proof",
-    "per-iteration budget times attacked rounds",
+    "largest ε of an iteration that an attack shows; 0 if it is about several",
+    "composed ε of the attacked iterations; infinite without a proof",
+    "budget of an iteration",
 )
 
 
@@ -36,11 +36,16 @@ def with_audits(results: xr.Dataset, audits: Iterable[tuple[Run, Audit]]) -> xr.
     Returns
     -------
     xarray.Dataset
-        Results with ``audit_lower`` and ``audit_upper``, which enclose the privacy loss of the attacked rounds, and
-        ``audit_claimed``, over ``algorithm`` and ``epsilon``; NaN where nothing was attacked. Without audits, the
-        results as they are.
+        Results with ``audit_lower`` and ``audit_upper``, which enclose the privacy loss of an iteration, and
+        ``audit_claimed``, over ``algorithm`` and ``epsilon``; NaN where nothing was attacked. Without audits of the
+        runs that the results have, the results as they are.
     """
-    attacked = [(run, audit) for run, audit in audits if audit.rounds]
+    labels, budgets = results["algorithm"].values, results["epsilon"].values
+    attacked = [
+        (run, audit)
+        for run, audit in audits
+        if audit.rounds and run.label in labels and run.spec.stated_budget in budgets
+    ]
     if not attacked:
         return results
     dims = "algorithm", "epsilon"
@@ -55,7 +60,9 @@ def with_audits(results: xr.Dataset, audits: Iterable[tuple[Run, Audit]]) -> xr.
         place = {"algorithm": run.label, "epsilon": run.spec.stated_budget}
         proved = joined["guarantee"].sel(algorithm=run.label).item() == "proved" and audit.passed
         composed = audit.epsilon_ledger if proved else math.inf
-        losses = audit.epsilon_lower, composed, audit.epsilon_claimed
+        # A loss of several iterations bounds that of each, and shows none of one.
+        shown = audit.epsilon_lower if audit.rounds == 1 else 0.0
+        losses = shown, composed, run.spec.stated_budget
         for name, loss in zip(AUDITED, losses, strict=True):
             joined[name].loc[place] = loss
     return joined

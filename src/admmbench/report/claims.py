@@ -59,5 +59,7 @@ def _join_findings(write: Callable[[Finding], str], findings: Sequence[Finding],
     written = collected(zip(map(write, findings), names_of_pieces, strict=True))
     if len(written) == 1:
         return next(iter(written))
+    if len({*names_of_pieces}) == 1:
+        return space.join(filter(None, written))
     pairs = ((", ".join(names), text) for text, names in written.items())
     return space.join(f"{names}:{space}{text}" for names, text in pairs if text)

@@ -58,7 +58,7 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
     _, experiment, looks = read_drawn_experiment(folder)
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
     drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
-    audits = _audits(folder, experiment)
+    audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
     results = netcdf.read(folder / "results.nc")
     links: dict[str, dict[str, str]] = {name: {} for name in paths}
     for name, suffix in itertools.product(paths, FORMATS):
@@ -160,15 +160,14 @@ def _partitions(experiment: Experiment, folder: Path | None) -> list[list[xr.Dat
 
 
 def read_audits(folder: Path) -> list[tuple[Run, Audit]]:
-    """Return the attacked runs of a complete experiment with their audits; none if the folder has no audits."""
+    """Return the attacked runs of an experiment's folder with their audits, as far as these exist."""
     if not (folder / AUDITS).is_dir():
         return []
-    _, experiment, _ = read_drawn_experiment(folder)
-    return _audits(folder, experiment)
-
-
-def _audits(folder: Path, experiment: Experiment) -> list[tuple[Run, Audit]]:
-    return [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
+    _, experiment, _ = read_drawn_experiment(folder, complete=False)
+    existing = ((run, name) for name, run in experiment.audits.items())
+    return [
+        (run, _audit(folder, name)) for run, name in existing if (folder / AUDITS / name).exists()
+    ]
 
 
 def _audit(folder: Path, name: str) -> Audit:

@@ -144,7 +144,7 @@ def keep(
             labels = list(dict.fromkeys([*still_outdated.labels, *outdated_now.labels]))
             still_outdated = still_outdated.model_copy(update={"labels": labels})
         outdated_now = still_outdated or outdated_now
-        if add and {*former_results["round"].values} <= {*results["round"].values}:
+        if add and source.every > 1:
             # The last round of each method stays, as its errors are reported.
             ends = results["rounds"].where(results["rounds"] > 0)
             stays = results["round"].isin(former_results["round"]) | results["round"].isin(ends)
@@ -259,6 +259,11 @@ def read(path: Path) -> xr.Dataset | None:
     """Read a file of reference results; None if the list of its folder does not name the file. Errors: see `load`."""
     source = _sources(path.parent).get(path.name)
     return _read(path, source) if source else None
+
+
+def is_thinned(path: Path) -> bool:
+    """Return whether a file of reference results has a part of the evaluated rounds alone."""
+    return _sources(path.parent)[path.name].every > 1
 
 
 def _read(path: Path, source: Source) -> xr.Dataset:
