@@ -67,9 +67,16 @@ class DVP(Exact):
 
 
 def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Array, Array]:
-    """Part of a message's budget that is left for noise, and the weight Phi of the added quadratic term, shape (B, S).
+    """Part of the budget that is left for noise, and the weight Phi of the added quadratic term.
 
-    ``curvature`` is c3 / n_i, which bounds what one record adds to the Hessian, and ``convexity`` the subproblem's.
+    Parameters
+    ----------
+    epsilon
+        Budget of the message.
+    curvature
+        c3 / n_i, bound on what one record adds to the Hessian, shape (B, S).
+    convexity
+        Strong convexity of the subproblem.
     """
     if math.isinf(epsilon):
         return np.full_like(curvature, np.inf), np.zeros_like(curvature)

@@ -56,8 +56,25 @@ def attack(
     """Attack one run with many canaries.
 
     Replays of the run, each with one canary of every observer, show the shift that a canary would add to a message. A
-    server observes each agent's messages, or under a secure sum their sum alone. There are no more canaries than the
-    agents have records, and no numbers where the attack does not apply.
+    server observes each agent's messages, or under a secure sum their sum alone.
+
+    Parameters
+    ----------
+    spec, data
+        Audited run, unshuffled, and its data set.
+    count
+        Largest number of canaries: no more than the agents have records.
+    rounds
+        Numbers of the rounds.
+    confidence
+        Confidence in the bound.
+    progress
+        Function that is called with the number of runs done, and of all runs.
+
+    Returns
+    -------
+    tuple
+        The finding, and its numbers; None where the attack does not apply.
     """
     if spec.privacy.unit == "agent":
         return inapplicable_finding(
@@ -258,6 +275,15 @@ def epsilon_lower_by_guesses(
     The theorem is about a number of guesses that is fixed in advance. Here the scores choose it, and delta may tell
     canaries where few guesses are enough. So each of the two terms of `chances` has a part of the level of its own,
     which no score chooses: the sum over all outputs is then at most the level.
+
+    Parameters
+    ----------
+    canaries, guesses, right
+        Numbers of canaries, of guesses about them, and of right guesses.
+    delta
+        Delta of the guarantee.
+    confidence
+        Confidence in the bound.
     """
     level = 1 - confidence
     delta_part = min(_MOST_OF_DELTA, 2 * canaries * delta / level)

@@ -164,8 +164,21 @@ class Exact(Consensus):
     def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
         """Minimise ``f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2`` for all agents and seeds.
 
-        The penalty parameter makes the subproblem rho-strongly convex; `solve` begins at the last solution. ``linear``
-        are dual variables, perhaps perturbed, shape (B, S, K, J); ``ridge`` has shape (B, S).
+        The penalty parameter makes the subproblem rho-strongly convex; `solve` begins at the last solution.
+
+        Parameters
+        ----------
+        sub
+            The subproblem.
+        linear
+            Dual variables, perhaps perturbed, shape (B, S, K, J).
+        ridge
+            Weight of a further quadratic term, shape (B, S).
+
+        Raises
+        ------
+        UnsolvedSubproblemError
+            If the tolerance is not reached.
         """
         z, rho = sub.z.astype(sub.parts.whole.released, copy=False), sub.rho
         convexity = np.broadcast_to(rho + ridge, z.shape[:2])

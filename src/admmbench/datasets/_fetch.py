@@ -138,11 +138,25 @@ def fetch(
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> dict[str, Path]:
-    """Find verified local copies of files, by name; download those that are neither cached nor mirrored.
+    """Find verified local copies of files; download those that are neither cached nor mirrored.
 
-    A file of the mirror is used where it is; the cache holds downloads only. A wrong copy is reported by a warning and
-    the next place is tried. Nothing enters the cache before its checksum was compared, and it enters by a rename, so
-    processes may fetch the same file at the same time. See `admmbench.datasets.load_dataset` for the parameters.
+    A file of the mirror is used where it is; the cache holds downloads only. A wrong copy is
+    reported by a warning and the next place is tried. Nothing enters the cache before its checksum
+    was compared, and it enters by a rename, so processes may fetch the same file at the same time.
+
+    Parameters
+    ----------
+    files
+        Files to find.
+    mirror, cache
+        See `admmbench.datasets.load_dataset`.
+    progress
+        Show downloads on standard error: a bar on a terminal, a line per file elsewhere.
+
+    Returns
+    -------
+    dict of str to Path
+        Path of the verified copy (see `read_bytes`) by file name.
 
     Raises
     ------

@@ -142,7 +142,18 @@ def describe(spec: Spec) -> DatasetInfo:
 
 
 def key(spec: Spec) -> str:
-    """Hash all that determines the arrays of a data set, including its source; see `compare_stated` for errors."""
+    """Hash all that determines the arrays of a data set, including its source.
+
+    Parameters
+    ----------
+    spec
+        See `normalize`, also for the errors.
+
+    Raises
+    ------
+    DatasetError
+        If a file beside a plug-in has another checksum than is stated, see `compare_stated`.
+    """
     if isinstance(spec, Dataset):
         return spec.key
     name, info = normalize(spec)["name"], describe(spec)
@@ -177,7 +188,19 @@ def prepare(
 ) -> None:
     """Fetch and parse a data set and write its prepared form, complete or not at all.
 
-    The folder is replaced if it holds a prepared data set. See `load_dataset` for the other parameters and errors.
+    Parameters
+    ----------
+    spec
+        See `normalize`.
+    directory
+        Folder to write; replaced if it holds a prepared data set.
+    mirror, cache, progress
+        See `load_dataset`.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be had or is wrong, or `directory` cannot be written.
     """
     info, name = describe(spec), normalize(spec)["name"]
     definition = _definition(name)

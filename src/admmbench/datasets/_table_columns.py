@@ -58,7 +58,20 @@ _EMPTY |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
 
 
 def check(frame: pd.DataFrame, settings: Columns) -> None:
-    """Refuse a table without records, two columns of one name, and values that are neither a number nor text."""
+    """Refuse columns and values that no table has.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    settings
+        What the user states about its columns.
+
+    Raises
+    ------
+    ValueError
+        If there are no records, two columns of one name, or values that are neither a number nor text.
+    """
     checked(list[Text], different(map(str, frame.columns)), "columns")
     if not len(frame):
         raise ValueError("there are no records")

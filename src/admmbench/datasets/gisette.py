@@ -76,7 +76,20 @@ class Gisette(DatasetDefinition):
 def scale(
     train: NDArray[np.uint16], test: NDArray[np.uint16], scaling: str
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Scale training and test features from 0 to 999 into ``DOMAINS[scaling]``, see `Gisette`; shapes (n, J)."""
+    """Scale features from 0 to 999 into ``DOMAINS[scaling]``.
+
+    Parameters
+    ----------
+    train, test
+        Features as they are in the files, shape (n, n_features).
+    scaling
+        See `Gisette`.
+
+    Returns
+    -------
+    tuple of ndarray of float32
+        Scaled training and test features, shapes as given.
+    """
     from sklearn.preprocessing import MinMaxScaler  # slow to import
 
     X_train, X_test = (part.astype(np.float32, order="C") for part in (train, test))

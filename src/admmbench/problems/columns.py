@@ -114,8 +114,18 @@ class BoundColumns(BoundLoss["Party"]):
         """Solve (7), the update of z: N independent problems in one variable, for every seed.
 
         Newton's method for the root of l'(z) - y + rho (z - s), in float64; a step that leaves the interval in which
-        the root must lie, or is not half as long as the last, gives way to a bisection. Arrays have shape (S, N): ``s``
-        is the sum of the parties' predictions, ``start`` the z of the last round.
+        the root must lie, or is not half as long as the last, gives way to a bisection.
+
+        Parameters
+        ----------
+        s
+            Sum of the parties' predictions, shape (S, N).
+        dual
+            Dual variable of (7), shape (S, N).
+        rho
+            Penalty parameter.
+        start
+            z of the last round, shape (S, N).
         """
         targets = np.broadcast_to(self.y.astype(np.float64), s.shape)
         centre = s.astype(np.float64) + dual.astype(np.float64) / rho

@@ -117,9 +117,24 @@ def lbfgs(
 ) -> Any:
     """Minimise a smooth function plus ``strength ||x||_1`` by L-BFGS-B of scipy.
 
-    With ``x = p - m`` and p, m not negative the sum is smooth. The function returns value and gradient at a point of
-    shape (d,), the options are stopping rules of scipy, and no absolute entry of x is above ``most``. In scipy's
-    result, the minimiser ``x`` has exact zeros if there is a norm.
+    With ``x = p - m`` and p, m not negative the sum is smooth.
+
+    Parameters
+    ----------
+    function
+        Value and gradient at a point of shape (d,).
+    start
+        Shape (d,).
+    strength
+        Weight of the norm; 0 for none.
+    options
+        Stopping rules of scipy.
+    most
+        Largest absolute entry of x.
+
+    Returns
+    -------
+    Result of scipy: the minimiser ``x``, shape (d,), with exact zeros if there is a norm, and the value ``fun`` there.
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 

@@ -249,9 +249,16 @@ class BoundRecords(BoundLoss[PartsT]):
     def add_penalty_gradient(
         self, gradient: Array, models: Array, strength: float | None = None
     ) -> Array:
-        """Add the (sub)gradient of the penalty at models to that of the loss, in place.
+        """Add the (sub)gradient of the penalty in place.
 
-        Without a strength it has `mean_strength`, which belongs to means over an agent's own records.
+        Parameters
+        ----------
+        gradient
+            Gradient of the loss.
+        models
+            Models, of the same shape.
+        strength
+            Weight of the penalty; `mean_strength` if absent, which belongs to means over an agent's own records.
         """
         weight = self.mean_strength if strength is None else strength
         gradient += gradient.dtype.type(weight) * self.penalty.gradient(models)

@@ -67,7 +67,13 @@ class Rows(RowParameters):
 
 
 class BoundRows(BoundRecords["RowParts"]):
-    """Problem on a data set whose rows are partitioned over agents."""
+    """Problem on a data set whose rows are partitioned over agents.
+
+    Raises
+    ------
+    ValueError
+        If the data set lacks the targets of the loss, or there is no worst case to bound.
+    """
 
     @cached_property
     def smoothness(self) -> Array:

@@ -62,7 +62,20 @@ OF_METHODS = (
 
 
 def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
-    """Join all runs of an experiment, see `join_runs`, from the folder of its runs; refuse files as `read` does."""
+    """Join all runs of an experiment, see `join_runs`.
+
+    Parameters
+    ----------
+    name, experiment
+        See `join_runs`.
+    folder
+        Folder that holds the runs, see `admmbench.study.runs.Run.path`.
+
+    Raises
+    ------
+    StaleResultError
+        If a run is missing, damaged or altered, or was made by other code or with other parameters.
+    """
     return join_runs(
         name, experiment, [(run, read(folder / run.path, run)) for run in experiment.runs]
     )
