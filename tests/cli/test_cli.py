@@ -208,7 +208,7 @@ def test_claims_are_chosen_by_paper_verdict_and_experiment(capsys):
     chosen = ["--experiment", "theorems_hu2019", "--json"]
     assert main(["claims", "--paper", "hu2019", *chosen]) == 0
     rows = {row["claim"]: row for row in strict(capsys.readouterr().out)}
-    assert {row["source"] for row in rows.values()} >= {"lemma 4", "theorem 1"}
+    assert {row["source"] for row in rows.values()} >= {"lemma 4", "theorem 1, part 1"}
     assert [name for name, row in rows.items() if not row["counted"]] == ["hu2019-lemma-4-repaired"]
     assert main(["claims", "--verdict", "contradicted", *chosen]) == 0
     refuted = strict(capsys.readouterr().out)
