@@ -96,7 +96,7 @@ from admmbench.validation import parameters as parameters
 
 
 def __getattr__(name: str) -> object:
-    """Say what to write instead of an old name."""
+    """Refuse an old name, with the new spelling."""
     if name == "Releases":
         raise ImportError(
             "admmbench.api.Releases is now the cost of a release, such as Gaussian(multiplier), Pure(epsilon), or None"

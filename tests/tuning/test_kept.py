@@ -24,6 +24,12 @@ def searches(path):
             trial = json.loads(row["settings"]), score
             found.setdefault((row["method"], float(row["budget"])), []).append(trial)
     used = {(label, budget): each for label, own in chosen.items() for budget, each in own.items()}
+    experiment = read_yaml(
+        ROOT / f"config/experiments/{path.name.removesuffix('_trials.csv')}.yaml"
+    )
+    for each in used.values():
+        tried = each["settings"] if experiment["tuning"].get("sensitivity") else {}
+        assert each.get("sensitivity", {}).keys() == tried.keys()
     assert found.keys() <= used.keys()
     return [(found[each], used[each]) for each in found]
 

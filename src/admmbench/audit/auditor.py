@@ -67,7 +67,23 @@ def audit(
     The audit partitions the rows without shuffling, computes in the precision of the run, and uses seeds of its own. It
     does the first round, the last one, and others drawn at random, one right after another; fewer than the settings ask
     for if the transcript of one seed would exceed 4 GiB. Runs on neighbouring data sets are compared in all rounds, or
-    in 100 of them. Where there is nothing to audit, a comment says why.
+    in 100 of them.
+
+    Parameters
+    ----------
+    spec
+        Specification of the run.
+    data
+        Data set of the run.
+    settings
+        Number of rounds, runs and canaries of the audit.
+    progress
+        Function that is called with the number of pieces of work done, and of all pieces.
+
+    Returns
+    -------
+    Audit
+        All findings; where there is nothing to audit, a comment says why.
     """
     if comment := _reason_not_to_audit(spec):
         return Audit(comment=comment)

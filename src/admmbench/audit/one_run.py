@@ -252,6 +252,8 @@ def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple
         Logarithms of the odds of each coin, shape (m,); a score that is no number tells nothing.
     coins
         Whether the run has each canary, shape (m,).
+    delta, confidence
+        Delta and confidence of the bound that should be large.
     """
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores), kind="stable")

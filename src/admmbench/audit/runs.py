@@ -38,6 +38,10 @@ class Run:
 
     Parameters
     ----------
+    spec
+        Specification of the run.
+    data
+        Data set, perhaps without one agent.
     forced
         Training row or rows that take part in every round, or in none, whatever is sampled.
     noise_factors

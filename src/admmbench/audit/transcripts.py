@@ -129,6 +129,8 @@ class RecordingNoise(Noise):
         Source that gives keys, budget and release.
     agents
         Places of the block's agents among all agents.
+    dtype
+        Precision of the run.
     noise_factors
         Factors of the drawn noise, for each seed: values before noise, and entries of ledgers, must not depend on
         where the noise happens to lead.

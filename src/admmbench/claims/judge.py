@@ -19,7 +19,7 @@ from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.claims import requirements
 from admmbench.claims.claims import Claim, check
 from admmbench.claims.evidence import Evidence
-from admmbench.claims.kinds import Inequality, Order, PrivacyLoss
+from admmbench.claims.kinds import Inequality, Order
 from admmbench.claims.requirements import Shortfall
 from admmbench.claims.runs import Contrast, Quantity, Row, Runs, Selected
 from admmbench.inference.contrasts import TEST, Decision, Region, joint_decision
@@ -316,11 +316,8 @@ class _Case:
         if evidence.other_data or any(s.what in NOT_JUDGED for s in self.shortfalls):
             finding = replace(finding, outcome=Decision.NOT_RUN)
         # More seeds help only against chance: not where runs failed, have no number, or differ by too little to matter.
-        if (
-            apparent == Decision.UNDECIDED
-            and not self.shortfalls
-            and not isinstance(evidence, PrivacyLoss)
-        ):
+        by_chance = all(contrast.is_of_seeds for contrast in self.contrasts)
+        if apparent == Decision.UNDECIDED and not self.shortfalls and by_chance:
             closed = (part.losses or part.gap or part.is_negligible for part in finding.decisive)
             if not any(closed):
                 estimates = [contrast.estimate for contrast in self.contrasts]
@@ -345,10 +342,8 @@ class _Case:
         estimate = contrast.estimate
         is_random = estimate.deviation > 0
         # Failures come before means, as a mean over only the runs that completed would make a method look too good.
-        # An audit has runs of its own, so that failures of others say nothing of a privacy loss.
-        audited = contrast.quantity == Quantity.LOSS
-        needed = [run for run in contrast.runs if run not in contrast.worse and not audited]
-        losses = self._losses(needed)
+        needed = [run for run in contrast.runs if run not in contrast.worse]
+        losses = self._losses(needed) if contrast.is_of_seeds else []
         gap = None
         # Levels that are corrected for several tests add up to these levels at most, which therefore bound the error.
         bounds = contrast.region.shown.bounds + contrast.region.refuted.bounds
@@ -363,9 +358,9 @@ class _Case:
             # What a limit ended might have become better still, so then they do not support it either.
             losses = self._losses(contrast.worse)
             outcome = Decision.UNDECIDED
-        elif not audited and (gap := self._gap(contrast)):
+        elif contrast.is_of_seeds and (gap := self._gap(contrast)):
             outcome = Decision.UNDECIDED
-        elif estimate.n < (1 if audited or self._is_of_one_run(contrast) else FEWEST):
+        elif estimate.n < (1 if self._is_of_one_run(contrast) else FEWEST):
             outcome = Decision.NOT_RUN
         else:
             outcome = region.judge(estimate)
@@ -411,7 +406,7 @@ class _Case:
         return Gap(tuple(runs), without, total) if 0 < without < total else None
 
     def _is_of_one_run(self, contrast: Contrast) -> bool:
-        """Return whether the claim is about one run alone, by its file."""
+        """Return whether the claim is about one run alone, by its file, or not about these runs."""
         needed = self.evidence.requires
         one = int(np.isfinite(contrast.values).sum()) == 1
-        return one and needed is not None and needed.seeds == 1
+        return not contrast.is_of_seeds or (one and needed is not None and needed.seeds == 1)

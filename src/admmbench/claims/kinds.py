@@ -383,7 +383,7 @@ class PrivacyLoss(Grid, Evidence):
             excess = lower - claimed
             estimate = Estimate(float(excess.max()), 0.0, int(excess.notnull().sum()))
             region = at_most(-float((upper - lower).max()), refuted_above=0.0)
-            yield Contrast(Quantity.LOSS, (run,), region, 0.0, excess, estimate)
+            yield Contrast(Quantity.LOSS, (run,), region, 0.0, excess, estimate, is_of_seeds=False)
 
     def rows(self, runs: Runs) -> list[Row]:
         """Return the shown, the composed and the claimed loss of each run."""

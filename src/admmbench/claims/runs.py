@@ -62,6 +62,8 @@ class Contrast(NamedTuple):
     """Runs whose divergence refutes the statement; if None, all runs that should not be worse."""
     round: int = 0
     """Round after which the quantity is measured; 0 for a quantity of whole runs."""
+    is_of_seeds: bool = True
+    """Whether the seeds give the quantity, so that their number and failures count; an audit has runs of its own."""
 
 
 class Row(NamedTuple):

@@ -59,6 +59,8 @@ class Ledger:
 
         Parameters
         ----------
+        delta
+            Failure probability of the total guarantee.
         accountant
             Name in `composition.ACCOUNTANTS` of the one that composes; by default the least total that is proved.
 

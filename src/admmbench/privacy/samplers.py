@@ -295,10 +295,14 @@ def perturb(values: Array, drawn: Drawn, p: int, s: int, tile: int, room: Room) 
     ----------
     values
         At most TILE numbers.
+    drawn
+        The noise.
     p, s
         The agent and the seed.
     tile
         Number of the tile in the release.
+    room
+        What the noise is made in.
 
     Returns
     -------

@@ -26,6 +26,10 @@ def epsilon_in_scope(ledger: Ledger, delta: float, scope: CompositionScope, tria
     ----------
     ledger
         Releases of the run, which each trial has too.
+    delta
+        Failure probability of the total.
+    scope
+        Composition scope.
     trials
         How many trials there are, or their mean number where it is drawn. Where every trial is seen, a part of one
         counts as one.
@@ -51,6 +55,8 @@ def selected(
     ----------
     composition
         Releases of one run.
+    delta
+        Failure probability of the total.
     trials
         Mean of the number of runs, above 1.
     shape

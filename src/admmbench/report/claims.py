@@ -57,9 +57,7 @@ def _join_findings(write: Callable[[Finding], str], findings: Sequence[Finding],
     by_metric = len({piece.experiment for piece in pieces}) == 1 < len({p.metric for p in pieces})
     names_of_pieces = [piece.metric if by_metric else piece.experiment for piece in pieces]
     written = collected(zip(map(write, findings), names_of_pieces, strict=True))
-    if len(written) == 1:
-        return next(iter(written))
-    if len({*names_of_pieces}) == 1:
+    if 1 in (len(written), len({*names_of_pieces})):
         return space.join(filter(None, written))
     pairs = ((", ".join(names), text) for text, names in written.items())
     return space.join(f"{names}:{space}{text}" for names, text in pairs if text)

@@ -164,9 +164,10 @@ def read_audits(folder: Path) -> list[tuple[Run, Audit]]:
     if not (folder / AUDITS).is_dir():
         return []
     _, experiment, _ = read_drawn_experiment(folder, complete=False)
-    existing = ((run, name) for name, run in experiment.audits.items())
     return [
-        (run, _audit(folder, name)) for run, name in existing if (folder / AUDITS / name).exists()
+        (run, _audit(folder, name))
+        for name, run in experiment.audits.items()
+        if (folder / AUDITS / name).exists()
     ]
 
 

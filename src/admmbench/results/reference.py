@@ -176,15 +176,21 @@ def renew(path: Path, label: str, fingerprint: str) -> None:
 def keep_trials(
     trials: Path, command: str, folder: Path | None = None, *, replace: bool = False
 ) -> Path:
-    """Add all trials of the searches of an experiment to the folder, in place of former ones; see also `keep`.
+    """Add all trials of the searches of an experiment to the folder, in place of former ones.
 
     Parameters
     ----------
     trials
-        ``trials.csv`` in the experiment's folder of results, whose name begins that of the new file,
-        ``<experiment>_trials.csv``.
+        ``trials.csv`` in the experiment's folder of results; the folder's name becomes that of the new file.
+    command, folder
+        See `keep`.
     replace
         Whether former trials of other methods and budgets stay.
+
+    Returns
+    -------
+    Path
+        The file, ``<experiment>_trials.csv``.
 
     Raises
     ------
