@@ -24,12 +24,11 @@ from admmbench.claims import claims
 from admmbench.claims.judge import Verdict, evaluate
 from admmbench.files.core_yaml import read_yaml
 from admmbench.inference.contrasts import Decision
-from admmbench.inference.intervals import Estimate, normal_minimum, sampling_error, student
+from admmbench.inference.intervals import sampling_error, student
 from admmbench.inference.levels import TOGETHER
 from admmbench.privacy import Ledger, Privacy, Release
 from admmbench.results import reference, statistics, who_wins
 from admmbench.study.configurations import labels as labels_of_experiments
-from admmbench.tuning.settings import TuningSettings
 
 ROOT = Path(__file__).parents[2]
 INF = math.inf
@@ -236,12 +235,6 @@ def after_sending(study: str, label: str, count: float) -> list[float]:
     return mean(study, label, INF, ["floats_sent", "train_loss", "feasibility"], at_round=until)
 
 
-def mean_by_round(study: str, label: str, metric: str) -> list[float]:
-    """Return the mean over seeds after each round."""
-    values = at(_values(study, metric, None), algorithm=label, epsilon=INF)
-    return [float(each) for each in values.mean("seed")]
-
-
 def fact(study: str, name: str) -> int:
     """Return a number of a data set, such as ``n_train``, or the stated rounds."""
     return int(results(study).attrs[name])
@@ -386,12 +379,6 @@ def changed_verdicts(study: str, label: str, stands_for: str) -> list[str]:
     return [each.claim.id for each in found if each.verdict != verdict(each.claim.id)]
 
 
-def mean_of_best(of: int, *which: Any) -> Interval:
-    """Return the expected best of so many runs, with its 90 % interval."""
-    found = Estimate.of(runs(*which), depth=normal_minimum(n_runs=of))
-    return Interval(found.value, *found.interval(0.9))
-
-
 def quadratic_programs() -> list[dict[str, Any]]:
     """Return the rows of table 1 of he2023, see `_program`."""
     return [_program(d, n, m) for d, m in ((100, 1), (300, 3), (500, 5)) for n in (1, 5, 10)]
@@ -511,17 +498,6 @@ def never_behind() -> list[str]:
     return sorted(set.intersection(*(front(study, each) for study in EQUAL for each in TOTALS)))
 
 
-def others_in_front(study: str, known: set[str]) -> list[list[str]]:
-    """Return for each total what is not shown to be behind, besides known methods."""
-    return [sorted(front(study, epsilon) - known) for epsilon in TOTALS]
-
-
-def reach(study: str, epsilon: float) -> float:
-    """Return how far the methods that are not shown to be behind are from the lowest mean, in points."""
-    errors = points(study, sorted(front(study, epsilon)), epsilon)
-    return max(errors) - points(study, lowest(study, epsilon), epsilon)
-
-
 def behind_lowest(study: str, label: str) -> list[Interval]:
     """Return the difference of a method and the lowest mean at each total."""
     return [apart(study, label, lowest(study, epsilon), epsilon) for epsilon in TOTALS]
@@ -621,16 +597,6 @@ def shown_better(candidates: Iterable[str], than: str) -> set[tuple[str, str, fl
     }
 
 
-def same_runs(first: str, second: str) -> list[tuple[str, float]]:
-    """Return study and total wherever two methods have the same values."""
-    return [
-        (study, epsilon)
-        for study in EQUAL
-        for epsilon in TOTALS
-        if runs(study, first, epsilon).equals(runs(study, second, epsilon))
-    ]
-
-
 @functools.cache
 def experiment(study: str) -> dict[str, Any]:
     """Return what the file of an experiment states."""
@@ -673,12 +639,6 @@ def lost(study: str, epsilon: float) -> pd.Series:
 
 
 @over_lists
-def losers(study: str, epsilon: float) -> tuple[str, str]:
-    """Return who loses least and who most, see `lost`."""
-    return tuple(lost(study, epsilon).index[[0, -1]])
-
-
-@over_lists
 def lost_by(study: str, label: str, epsilon: float) -> float:
     """Return what a method loses, see `lost`."""
     return float(lost(study, epsilon)[label])
@@ -702,30 +662,6 @@ def searches(study: str) -> list[tuple[str, float]]:
     """Return label and total of each search whose trials are kept."""
     found = trials(study)
     return sorted({*zip(found["method"], found["budget"], strict=True)})
-
-
-def searched(study: str) -> bool:
-    """Say whether the trials of all settings in use are kept, and what values beside them lose."""
-    in_use = tuned(study)
-    return searches(study) == sorted(
-        (label, epsilon) for label, own in in_use.items() for epsilon in own
-    ) and all("sensitivity" in each for own in in_use.values() for each in own.values())
-
-
-def settings_in_use(study: str, label: str, epsilon: float) -> tuple[bool, float]:
-    """Say whether the search found the settings in use, and how much worse the best other trial is, in points."""
-    found, used = trials(study), tuned(study)[label][epsilon]
-    own = found[(found["method"] == label) & (found["budget"] == epsilon)].reset_index(drop=True)
-    same = [json.loads(each) == used["settings"] for each in own["settings"]]
-    place = int((own["error"][same] - used["error"]).abs().idxmin())
-    in_search = place < TuningSettings().most
-    others = own["error"].drop(place) if in_search else own["error"][:place]
-    return in_search, 100 * (others.min() - own["error"][place])
-
-
-def settings_of_no_search(study: str) -> list[tuple[str, float]]:
-    """Return label and total wherever the kept search did not find the settings in use."""
-    return [each for each in searches(study) if not settings_in_use(study, *each)[0]]
 
 
 def audit(study: str) -> tuple[int, list[float], int]:
