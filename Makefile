@@ -71,6 +71,7 @@ check: env
 	@# Names that tests import, which mypy does not check.
 	collected=$$($(BIN)/python -m pytest -qqq --collect-only) || { echo "$$collected"; exit 1; }
 	$(BIN)/codespell
+	$(BIN)/python -m tests.language
 	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py' 'cuda/*.py')
 	$(BIN)/snakefmt --check Snakefile workflow src/admmbench/scaffold
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint

@@ -141,8 +141,8 @@ def table(repeats: int, only: list[str]) -> str:
         rounds(small, made(small), 1)  # compiles
     speeds = machine()
     lines = [
-        f"Measured on {provenance.machine()}:",
-        f"an operation of a large product takes {1e3 * speeds[0]:.1f} ps, noise on an entry {speeds[1]:.1f} ns,",
+        f"Measured on {provenance.machine()}.",
+        f"An operation of a large product takes {1e3 * speeds[0]:.1f} ps, noise on an entry {speeds[1]:.1f} ns,",
         f"and to read and write an entry {speeds[2]:.2f} ns.",
         "",
         "| changed | to | entries, millions | limit, ns | round, ns | ratio | memory, models |",
