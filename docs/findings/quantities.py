@@ -151,11 +151,6 @@ def is_lower(*of: Any, **how: Any) -> bool:
     return bool(difference(*of, **how).upper < 0)
 
 
-def minus(values: list[float], others: list[float]) -> list[float]:
-    """Return how far each value is above the other one at its place."""
-    return [one - other for one, other in zip(values, others, strict=True)]
-
-
 def over(values: list[float], others: list[float]) -> list[float]:
     """Return how many times the other one at its place each value is."""
     return [one / other for one, other in zip(values, others, strict=True)]
@@ -619,17 +614,6 @@ def setting(study: str, label: str, epsilon: float, name: str) -> float:
 def totals_with(study: str, label: str, name: str, value: float) -> list[float]:
     """Return the totals at which tuning chose a value."""
     return [each for each in TOTALS if setting(study, label, each, name) == value]
-
-
-def edges() -> list[tuple[str, str, float, list[str]]]:
-    """Return the settings in use that are at an edge of what was tried, at equal privacy."""
-    return [
-        (study, label, epsilon, each["edges"])
-        for study in EQUAL
-        for label, own in tuned(study).items()
-        for epsilon, each in own.items()
-        if each["edges"]
-    ]
 
 
 def lost(study: str, epsilon: float) -> pd.Series:
