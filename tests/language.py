@@ -10,7 +10,10 @@ import yaml
 ROOT = Path(__file__).parents[1]
 LONGEST = 30
 # Code, equations, tables, headings, pictures and comments have no sentences.
-_APART = re.compile(r"^ *```.*?^ *```$|^\$\$.*?\$\$$|<!--.*?-->|^(?:\||#|!\[|\(\S+\)=).*?$", re.MULTILINE | re.DOTALL)
+_APART = re.compile(
+    r"^ *```.*?^ *```$|^\$\$.*?\$\$$|<!--.*?-->|^(?:\||#|!\[|\(\S+\)=).*?$",
+    re.MULTILINE | re.DOTALL,
+)
 _ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
 # Code, an equation, or the title of a paper within a sentence counts as one word.
 _ONE_WORD = re.compile(r"`[^`]+`|\$[^$]+\$|(?<![*\w])\*[^*\s][^*]*\*(?!\*)|https?://\S+")
