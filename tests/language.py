@@ -71,7 +71,7 @@ def main() -> int:
     rules = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
     texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
     found = check(rules, texts)
-    print("\n".join(found))
+    sys.stdout.writelines(f"{fault}\n" for fault in found)
     return bool(found)
 
 
