@@ -53,7 +53,15 @@ ORDER = [
 ]
 # Tests about no single room: folders, then modules.
 TOGETHER = {"cluster", "device", "regression", "workflow"}
-OF_THE_REPOSITORY = {"architecture", "docs", "examples", "findings", "packaging", "site"}
+OF_THE_REPOSITORY = {
+    "architecture",
+    "docs",
+    "examples",
+    "findings",
+    "language",
+    "packaging",
+    "site",
+}
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "scaffold", "contracts"]
 # Number of rooms in the longest chain in which each imports the next.
