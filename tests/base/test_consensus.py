@@ -19,6 +19,7 @@ def test_messages_are_counted():
     for name, models in (
         ("dp_fedavg", 2),
         ("dp_scaffold", 4),
+        ("fed_plt", 2),
         ("private_admm", 2),
         ("nbafl", 2),
         ("iceadmm", 2),

@@ -26,6 +26,7 @@ METHODS: tuple[tuple[str, dict[str, float], dict[str, str]], ...] = (
     ("nbafl", {}, {}),
     ("nbafl", {"clip": 1e-3}, {}),
     ("dp_scaffold", {"local_updates": 2}, {}),
+    ("fed_plt", {"local_updates": 2}, {}),
     ("dp_fedavg", {"local_updates": 2}, {}),
     ("dp_fedavg", {"clip": 1e-3}, {"trust": "secure_sum"}),
     ("dp_fedadmm", {"clip": 1e-3, "local_updates": 2}, {}),

@@ -34,6 +34,7 @@ METHODS = {
     "dp_fedadmm": CLIPPED,
     "dp_fedavg": CLIPPED,
     "dp_scaffold": STEPS,
+    "fed_plt": STEPS,
     "dpsgd": {"learning_rate": [0.1, 4.0], "sampling": [0.5, 1.0]},
     "dvp": ADMM,
     "iceadmm": INEXACT,

@@ -17,12 +17,13 @@ from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec
 PARAMS = {
     "dpsgd": {"learning_rate": 4.0},
     "dp_scaffold": {"learning_rate": 2.0, "local_updates": 2},
+    "fed_plt": {"learning_rate": 2.0, "local_updates": 2},
     "dp_fedavg": {"learning_rate": 4.0, "local_updates": 3, "clip": 0.3},
     "dp_fedadmm": {"rho": 0.1, "learning_rate": 2.0, "local_updates": 3, "clip": 0.3},
 }
 WRITERS = {"scheme": "by_writer"}
 AGENT = 4
-SHARED = [name for name in PARAMS if name != "dp_scaffold"]
+SHARED = [name for name in PARAMS if name not in ("dp_scaffold", "fed_plt")]
 
 
 def make(name, data, trust="agents"):
