@@ -34,6 +34,16 @@ DEFAULTS = {
     # The suite's: their papers have other data, and other neighbours.
     "dp_fedavg": {"learning_rate": 0.005, "local_updates": 20, "clip": 1},
     "dp_scaffold": {"learning_rate": 0.1, "local_updates": 5},
+    # config.yaml of the authors' code, with longer steps.
+    "fedadmm_insa": {
+        "learning_rate": 0.1,
+        "local_updates": 10,
+        "beta": 10,
+        "convexity": 0.01,
+        "mu": 5,
+        "tau": 2,
+        "memory": 0.01,
+    },
     "fed_plt": {"learning_rate": 0.1, "local_updates": 5, "rho": 0.1},
     # rho of the authors' code; the others are the suite's.
     "dp_fedadmm": {"rho": 0.01, "learning_rate": 0.1, "local_updates": 5, "clip": 1},

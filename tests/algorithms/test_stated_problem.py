@@ -39,6 +39,7 @@ METHODS = [
     ("dp_fedavg", {"learning_rate": 2, "local_updates": 1} | FAR, 300),
     ("dp_scaffold", {"learning_rate": 1, "local_updates": 2}, 300),
     ("fed_plt", {"rho": 0.1, "learning_rate": 4, "local_updates": 3}, 300),
+    ("fedadmm_insa", {"learning_rate": 0.5, "beta": 0.1, "convexity": 0.1}, 200),
     ("fedpd", {"eta": 5, "learning_rate": 0.5, "local_updates": 10}, 200),
     ("dp_fedadmm", {"rho": 0.1, "learning_rate": 1, "local_updates": 10} | FAR, 200),
     ("sklearn_logistic", {"objective": "problem", "tol": 1e-10, "max_iter": 1000}, 1),
