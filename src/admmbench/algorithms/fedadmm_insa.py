@@ -76,6 +76,7 @@ class FedADMMInSa(OverRows):
     def init(self, federation: RowFederation) -> Models:
         """Models and dual variables start at zero."""
         start = super().init(federation)
+        assert isinstance(start, Adaptive)
         return replace(start, beta=np.full((*start.z.shape[:2], 1, 1), self.beta))
 
     def round(self, t: int, state: Adaptive, federation: RowFederation) -> Messages:  # type: ignore[override]

@@ -22,20 +22,24 @@ from admmbench.files.core_yaml import parse_words, parse_yaml
 def _prepare(options: argparse.Namespace) -> None:
     """Fetch, check and prepare a data set.
 
-      admmbench prepare digits --output prepared
+      admmbench prepare heart_disease
       admmbench prepare '{name: femnist, shards: [0, 1]}' --output prepared
 
     DATASET          name, or YAML with settings
-    --output FOLDER  folder to write (required)
+    --output FOLDER  folder to write (default: in the cache, where `simulate` finds it)
     --mirror FOLDER  folder with source files, looked up before the network
     --cache FOLDER   folder for downloads
     """
-    from admmbench.datasets import describe, prepare
+    from admmbench.datasets import describe, load_dataset, prepare
 
     spec = parse_yaml(options.dataset, "DATASET")
     if not isinstance(spec, str | dict):
         raise ValueError(f"DATASET: expected a name or a mapping, got {options.dataset!r}")
-    prepare(spec, options.output, mirror=options.mirror, cache=options.cache)
+    places = {"mirror": options.mirror, "cache": options.cache}
+    if options.output:
+        prepare(spec, options.output, **places)
+    else:
+        print(load_dataset(spec, **places))
     for line in describe(spec).summary:
         print(line)
 
