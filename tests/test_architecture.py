@@ -47,6 +47,7 @@ ORDER = [
     "installed",
     "report",
     "api",
+    "kit",
     "scaffold",
     "contracts",
     "cli",
@@ -63,7 +64,7 @@ OF_THE_REPOSITORY = {
     "site",
 }
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
-FOR_AUTHORS = ["api", "scaffold", "contracts"]
+FOR_AUTHORS = ["api", "kit", "scaffold", "contracts"]
 # Number of rooms in the longest chain in which each imports the next.
 MOST_FLOORS = 14
 # Lines of a module, and arguments that a function takes by position.
