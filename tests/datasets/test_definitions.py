@@ -49,7 +49,7 @@ def test_normalize(spec, expected):
         ("minst", "unknown data set 'minst'; did you mean 'mnist'"),
         ({"name": "femnits"}, "did you mean 'femnist'"),
         ({"name": "femnist", "shard": [1]}, "no setting 'shard'; did you mean 'shards'"),
-        ({"name": "mnist", "shards": [1]}, "no setting 'shards'; it takes no settings"),
+        ({"name": "mnist", "shards": [1]}, r"no setting 'shards' \(there are features\)"),
         ({"shards": [1]}, "lacks the key 'name'"),
         ({"name": "adult_b", "scaled": "no"}, "adult_b: scaled is true or false, not 'no'"),
         *(

@@ -13,6 +13,7 @@ from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
 from admmbench.datasets._checks import check_description
+from admmbench.datasets._features import WithFeatures
 from admmbench.datasets._fetch import DatasetError, checksum, fetch, find_absent, is_served
 from admmbench.files import cache_folder, digest, has_checksum, hash_file
 from admmbench.validation import suggestion, unknown
@@ -72,8 +73,8 @@ def normalize(spec: Spec) -> dict[str, Any]:
         raise ValueError(f"dataset: name: expected the name of a data set, got {name!r}")
     definition = _definition(name)
     for key in settings:
-        if key not in definition.defaults:
-            near = suggestion(key, definition.defaults) or "; it takes no settings"
+        if key not in (known := [*definition.defaults, "features"]):
+            near = suggestion(key, known)
             raise ValueError(f"data set {definition.name!r} has no setting {key!r}{near}")
     with plugins.explained(f"data set {name!r}: validate() raised", ValueError):
         complete = definition.validate({**definition.defaults, **settings})
@@ -309,7 +310,7 @@ def _definition(name: str) -> DatasetDefinition:
         raise ValueError(f"{name}: there is already a data set {stated!r}")
     if not is_file and stated != name:
         raise ValueError(f"data set {name!r}: name: its class states {stated!r}")
-    return definition
+    return WithFeatures(definition)
 
 
 def files_beside(spec: Spec) -> list[Path]:
