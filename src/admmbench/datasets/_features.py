@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -175,27 +175,23 @@ class PublicPCA(Strict):
         """Return the number of features, and their domain."""
         return min(self.size, n_features) + 1, (-1.0, 1.0)
 
-    @cached_property
-    def axes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the mean of the public records, and the axes, shape (size, J)."""
-        from admmbench.datasets._registry import load_dataset
+    def project(self, mean: NDArray[Any], axes: NDArray[Any], X: Rows) -> Rows:
+        """Return the coordinates of some records along the axes of `axes`."""
+        if len(mean) != X.shape[1]:
+            raise ValueError(
+                f"features: public: has {len(mean)} features, the data set has {X.shape[1]}; name one with as many"
+            )
+        return _with_ones((X - mean) @ axes.T / math.sqrt(X.shape[1]))
 
-        X = np.asarray(load_dataset(self.public, progress=False).X_train, np.float64)
+    def axes(self, public: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the mean of the public records, and the axes, shape (size, J)."""
+        X = np.asarray(public, np.float64)
         mean = X.mean(axis=0)
         _, vectors = np.linalg.eigh((X - mean).T @ (X - mean))
         axes = vectors[:, ::-1].T[: self.size]
         # The sign of an axis is arbitrary, and differs between libraries.
         largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
         return mean, axes * np.sign(largest)
-
-    def transform(self, X: Rows) -> Rows:
-        """Return the features of some records."""
-        mean, axes = self.axes
-        if len(mean) != X.shape[1]:
-            raise ValueError(
-                f"features: public: has {len(mean)} features, the data set has {X.shape[1]}; name one with as many"
-            )
-        return _with_ones((X - mean) @ axes.T / math.sqrt(X.shape[1]))
 
 
 Features = Annotated[Fourier | Scattering | PublicPCA, Field(discriminator="kind")]
@@ -214,12 +210,14 @@ class WithFeatures(DatasetDefinition):
     ----------
     definition
         The data set's own.
+    load
+        Loads a public data set.
     """
 
     name = facts = None  # type: ignore[assignment]
 
-    def __init__(self, definition: DatasetDefinition) -> None:
-        self.own = definition
+    def __init__(self, definition: DatasetDefinition, load: Callable[[Any], Arrays]) -> None:
+        self.own, self.load = definition, load
         self.name, self.defaults = definition.name, definition.defaults  # type: ignore[misc]
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -274,7 +272,14 @@ class WithFeatures(DatasetDefinition):
         if stated is None:
             return self.own.read(info, paths)
         arrays = self.own.read(self.own.describe(own), paths)
-        transform = _read(stated).transform
+        features = _read(stated)
+        transform: Callable[[Rows], Rows]
+        if isinstance(features, PublicPCA):
+            transform = partial(
+                features.project, *features.axes(self.load(features.public).X_train)
+            )
+        else:
+            transform = features.transform
         train, test = (_in_chunks(transform, X) for X in (arrays.X_train, arrays.X_test))
         return replace(arrays, X_train=train, X_test=test)
 

@@ -28,6 +28,7 @@ class Mechanism(Protocol):
     noise_multiplier
         Standard deviation of the noise on a sum, over ``clip``; 0 for none.
     rounds
+        Number of rounds.
     seed
         Of all random numbers.
 
