@@ -7,6 +7,7 @@ from typing import Any
 from admmbench.audit.auditor import audit
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
+from admmbench.audit.words import words
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
 from admmbench.spec.run import RunSpec
@@ -49,5 +50,7 @@ def short_audit(
 def failed(found: Audit) -> dict[str, str]:
     """Sentences of the levels that did not pass."""
     return {
-        finding.level: finding.sentence for finding in found.findings if finding.passed is False
+        finding.level: words().sentence(finding)
+        for finding in found.findings
+        if finding.passed is False
     }

@@ -2,8 +2,10 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,13 @@ from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.objp import ObjP
 from admmbench.audit import auditor
 from admmbench.audit import settings as audit_settings
-from admmbench.audit.attacks import lower_bound
-from admmbench.audit.findings import Audit
+from admmbench.audit.attacks import look_sizes, lower_bound
+from admmbench.audit.findings import Audit, Fact, Finding, Kind, fact
 from admmbench.audit.levels import log_ratio
 from admmbench.audit.neighbours import make_neighbours, other_records, unshuffled
 from admmbench.audit.runs import run_pair
 from admmbench.audit.settings import AuditSettings
+from admmbench.audit.words import words
 from admmbench.base.exact import UnsolvedSubproblemError
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds, threads
@@ -39,6 +42,22 @@ def every(names):
     ]
 
 
+TEMPLATE = (Path(auditor.__file__).parent / "templates/audits.jinja").read_text()
+NOTHING_TO_AUDIT = {
+    Kind.CONSTRAINED,
+    Kind.BY_LABELS,
+    Kind.NO_RELEASE,
+    Kind.NO_BUDGET,
+    Kind.COLUMNS_OF_OTHERS,
+}
+DOES_NOT_APPLY = {
+    Kind.NO_NOISE,
+    Kind.HIDDEN_NOISE,
+    Kind.ALL_END,
+    Kind.WHOLE_AGENTS,
+    Kind.SAMPLES_HAVE_OTHERS,
+    Kind.DIVERGES,
+}
 LEVELS = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
 
 
@@ -109,7 +128,7 @@ def test_secure_sums_pass(params, average):
     secure = {"trust": "secure_sum"}
     found = short_audit("dpsgd", data, ALL, params=params, privacy=secure, **given)
     assert [each.passed for each in found.findings] == [True] * 15
-    assert found.summary.startswith("15 checks hold. ")
+    assert words().summary(found).startswith("15 checks hold. ")
 
 
 def test_secure_sums_of_the_loudest_noise_may_be_rounded_in_another_order(monkeypatch):
@@ -144,7 +163,7 @@ def test_there_may_be_nothing_to_audit(name, changes, comment):
     found = short_audit(name, TWO, **changes)
     assert found.passed is None
     assert not found.findings
-    assert comment in found.comment
+    assert comment in words().summary(found)
     assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
@@ -159,23 +178,23 @@ def test_data_with_other_records_may_have_no_solution(skipped, passed, monkeypat
         return usual(self, t, state, federation)
 
     monkeypatch.setattr(ObjP, "round", picky)
-    monkeypatch.setattr(auditor, "other_records", lambda data: [*other_records(data)][skipped:])
+    monkeypatch.setattr(auditor, "other_records", lambda data: [*other_records(data)][:4][skipped:])
     coupled = next(each for each in short_audit("objp").findings if each.level == "coupling")
     assert coupled.passed is passed
-    assert coupled.sentence.startswith("The scale of noise cannot be compared") == (not passed)
+    assert (coupled.fact.kind == Kind.ALL_END) == (not passed)
 
 
 def test_solutions_that_hide_their_noise_are_said_to_be_so():
     found = short_audit("dvp", TWO, params={"tolerance": 0.05})
     *hidden, attacked = found.findings
-    (sentence,) = {each.sentence for each in hidden}
+    (sentence,) = {words().sentence(each) for each in hidden}
     assert sentence.startswith("Subproblems are solved too loosely to show their noise (lower the")
     assert [each.passed for each in hidden] == [None] * 4
     assert attacked.passed
     assert short_audit("dvp", TWO).findings[0].passed
 
 
-@pytest.mark.parametrize(("seeds", "pieces", "same"), [(7, 4, 1), (0, SHORT.repeats, 2)])
+@pytest.mark.parametrize(("seeds", "pieces", "same"), [(7, 5, 1), (0, SHORT.repeats, 2)])
 def test_pieces_of_so_many_seeds_change_nothing(monkeypatch, seeds, pieces, same):
     """Tapes that fill the memory are played seed by seed."""
     whole = short_audit("objp", epsilon=9)
@@ -184,7 +203,9 @@ def test_pieces_of_so_many_seeds_change_nothing(monkeypatch, seeds, pieces, same
     most = seeds * SHORT.rounds * audit_settings.transcript_bytes(spec, THREE.info)
     monkeypatch.setattr(auditor, "_MOST_BYTES", most)
     parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
-    assert done == [(k, pieces) for k in range(1, pieces + 1)]
+    (used,) = {each.fact.values["runs"] for each in whole.findings if each.rates}
+    assert used in look_sizes(SHORT.repeats)
+    assert done == [(k, pieces) for k in range(1, pieces - (used < SHORT.repeats) * 2 + 1)][:used]
     assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
     assert parts.findings[same:] == whole.findings[same:]
 
@@ -228,10 +249,53 @@ def test_a_stated_total_is_that_of_all_rounds():
     assert found.epsilon_ledger == pytest.approx(1.996, rel=2e-3)
 
 
+def test_attacks_stop_where_more_runs_show_nothing_or_the_bound_is_near():
+    """So they do after the first look without a difference, and at once where noise is missing."""
+    settings = AuditSettings(rounds=1, repeats=100, canaries=["worst"])
+    for epsilon, least in ((1e-3, 25), (30.0, 25)):
+        found = short_audit("objp", settings=settings, epsilon=epsilon)
+        assert found.passed
+        (used,) = {each.fact.values["runs"] for each in found.findings if each.rates}
+        assert used == (least if epsilon < 1 else 100)
+
+
+def test_audits_of_earlier_versions_are_read():
+    """Their sentences are shown as they are."""
+    finding = {"level": "coupling", "canary": "worst", "passed": False, "value": 1.0, "bound": 0.0}
+    former = {"findings": [finding | {"sentence": "Data leave."}], "rounds": 2, "comment": ""}
+    found = Audit.from_dict(former)
+    assert found.reason is None
+    assert words().sentence(found.findings[0]) == "Data leave."
+    assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert words().summary(Audit.from_dict({"comment": "It diverges."})) == "It diverges."
+
+
+def test_every_kind_of_fact_has_a_sentence():
+    """Also where its numbers are not finite, in a file as well."""
+    values = {
+        **dict.fromkeys(re.findall(r"values\.(\w+)", TEMPLATE), math.inf),
+        "laws": ["laplace"],
+        "entries": [],
+    }
+    for kind in Kind:
+        if kind in NOTHING_TO_AUDIT:
+            continue
+        passed = None if kind in DOES_NOT_APPLY else False
+        fields = {"level": "x", "canary": "y", "passed": passed, "value": 1.0, "bound": 0.0}
+        found = Audit(findings=(Finding(**fields, fact=Fact(kind=kind, values=values)),))
+        sentence = words().sentence(found.findings[0])
+        assert sentence
+        again = Audit.from_dict(json.loads(json.dumps(found.to_dict())))
+        assert words().sentence(again.findings[0]) == sentence
+    for kind in (*NOTHING_TO_AUDIT, Kind.DIVERGES):
+        reason = Fact(kind=kind, values={"algorithm": "objp"})
+        assert words().summary(Audit(reason=reason)).endswith(".")
+
+
 def test_a_run_that_diverges_is_not_judged():
     found = short_audit("dpsgd", params={"learning_rate": 1e300})
     assert found.passed is None
-    assert "diverges" in found.comment
+    assert found.reason == fact(Kind.DIVERGES)
 
 
 def test_an_agent_without_records():
@@ -256,7 +320,9 @@ def test_all_bounds_hold_together(monkeypatch):
     monkeypatch.setattr(auditor, "lower_bound", note)
     settings = AuditSettings(rounds=1, repeats=20, level=0.9)
     short_audit("objp", settings=settings)
-    assert seen == [(20, 20, 1e-3, pytest.approx(1 - 0.1 / 6))] * 6
+    # Those after which runs may stop, and two of each canary at the end.
+    assert all(each[2:] == (1e-3, pytest.approx(1 - 0.1 / 6)) for each in seen)
+    assert [each[:2] for each in seen[-6:]] <= [(20, 20)] * 6
 
 
 def test_shuffled_rows_are_audited_unshuffled():

@@ -9,6 +9,7 @@ import pytest
 from admmbench.algorithms import amp
 from admmbench.audit import auditor
 from admmbench.audit.settings import AuditSettings
+from admmbench.audit.words import words
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
@@ -595,8 +596,10 @@ def test_noise_that_nobody_can_follow(broken, base, body):
     assert set(verdicts.values()) == {None}
     assert found.passed
     assert not found.complete
-    assert found.summary.startswith(
-        "The one check holds. 4 of 5 do not apply: Subproblems are solved"
+    assert (
+        words()
+        .summary(found)
+        .startswith("The one check holds. 4 of 5 do not apply: Subproblems are solved")
     )
     assert short_audit("dvp", TWO).complete
 
@@ -707,6 +710,13 @@ def round(self, t, state, federation):
     assert re.match(r"Data leave without noise: (message 1|number of messages) of round", found)
 
 
+# A step at powers of the largest or mean norm of the records of a class; 1 where there are none.
+NORM_OF_ONE_CLASS = (
+    "(lambda norms: {2}.0 ** np.ceil(np.log(norms.{0}) / np.log({2})) if norms.size and norms.any() else 1.0)"
+    "(np.linalg.norm(block.parts._X, axis=1)[np.asarray(block.parts._y) == {1}])"
+)
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -715,8 +725,24 @@ def round(self, t, state, federation):
         "1 + (block.parts._y.max() > block.parts._y.min())",
         "np.ceil(np.log2(block.parts._X.any(axis=1).sum()))",
         "1 + np.where(np.arange(4) == 3, block.parts._X.max() > 0.5, 0)[:, None]",
+        "3.0 ** np.ceil(np.log(np.linalg.norm(block.parts._X)) / np.log(3))",
+        "1e3 ** np.ceil(np.log10(np.linalg.norm(block.parts._X)) / 3 + 0.2)",
+        NORM_OF_ONE_CLASS.format("max()", 0, 10),
+        NORM_OF_ONE_CLASS.format("max()", 1, 100),
+        NORM_OF_ONE_CLASS.format("mean()", 2, 7),
     ],
-    ids=["powers of 4", "powers of 100", "labels", "number", "another agent"],
+    ids=[
+        "powers of 4",
+        "powers of 100",
+        "labels",
+        "number",
+        "another agent",
+        "powers of 3",
+        "powers of 1000",
+        "first class",
+        "middle class",
+        "last class",
+    ],
 )
 def test_a_scale_that_depends_on_records_in_coarse_steps(broken, part):
     """No canary moves it."""
@@ -725,6 +751,104 @@ def test_a_scale_that_depends_on_records_in_coarse_steps(broken, part):
     )
     assert list(found) == ["coupling"]
     assert found["coupling"].startswith("The scale of the noise depends on the data: in round 1")
+
+
+COUNTED = """
+def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+    if federation.blocks[0].noise.t == 1:
+        object.__setattr__(self, "done", 0)
+    object.__setattr__(self, "done", self.done + 1)
+    def noisy(block):
+        own, drawn = value(block), block.noise.gaussian(sensitivity(block.parts))
+        noisy = own + drawn
+        return {body}
+    sent = np.concatenate(federation.each(noisy))
+    return self.mean(sent, federation), sent
+"""
+
+
+@pytest.mark.parametrize(("rounds", "last"), [(30, 10), (30, 24), (130, 100), (130, 129)], ids=str)
+def test_noise_that_ends_when_so_many_rounds_are_done(broken, rounds, last):
+    """All rounds of a run are compared, so that a method which counts its rounds hides nothing."""
+    body = COUNTED.format(body=f"noisy if self.done <= {last} else own")
+    settings = AuditSettings(rounds=2, repeats=16, canaries=["worst"])
+    found = failed(short_audit(broken("DPSGD", body), settings=settings, rounds=rounds))
+    assert found["coupling"].startswith("Data leave without noise: message 0 of round")
+    fair = short_audit(broken("DPSGD", COUNTED.format(body="noisy")), settings=settings, rounds=30)
+    assert fair.passed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (parts._X == parts._X.max()).all(axis=1).any(): raise ValueError('enough')",
+        "if np.abs(parts._X).sum() < 0.01 * parts._X.size: raise ValueError('enough')",
+        "if (parts._y == 0).sum() > 40: raise ValueError('enough')",
+    ],
+    ids=["largest entry", "small records", "labels"],
+)
+def test_an_error_that_ends_runs_by_data(broken, body):
+    body = f"""
+def round(self, t, state, federation):
+    for parts in (block.parts for block in federation.blocks):
+        {body}
+    return DPSGD.round(self, t, state, federation)
+"""
+    found = failed(short_audit(broken("DPSGD", body)))
+    assert found["coupling"].startswith("The end of the run depends on the data: by round")
+
+
+def test_an_outcome_that_ends_runs_by_data(broken):
+    body = """
+def outcome(self, state, seeds):
+    return np.full(seeds, int(self.kept > 0.5))
+
+def round(self, t, state, federation):
+    object.__setattr__(self, "kept", max(block.parts._X.max() for block in federation.blocks))
+    return DPSGD.round(self, t, state, federation)
+"""
+    assert "coupling" in failed(short_audit(broken("DPSGD", body)))
+
+
+PARTICIPANTS = """
+def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+    from admmbench.base.consensus import _moved
+    most = np.max(federation.each(lambda b: _moved(sensitivity(b.parts), b.parts).max(axis=0)), axis=0)
+    active = federation.active(federation.blocks[0].noise.t)
+    some = active.sum(axis=0)[:, 0, 0]
+    def add(block, total):
+        weights, taken = block.parts.weights.astype(float), active[block.agents]
+        bound = np.where(block.parts.protected, most, 0.0)
+        noise = block.noise.part(Sensitivity(l2={scale}), weights[:, :, 0, 0], sampling)
+        total += ({sent}).sum(axis=0)
+    total = federation.sum(add, like=np.zeros(most.shape + federation.problem.model_shape))
+    return total.astype(federation.problem.dtype), np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
+"""
+ALL_ADD = {"scale": "bound", "sent": "weights * value(block) * taken + noise"}
+OF_TAKERS = "bound * taken[:, :, 0, 0] * {}"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"sent": "(weights * value(block) + noise) * taken"},
+        {"scale": OF_TAKERS.format(1)},
+        {"scale": OF_TAKERS.format("(active.shape[0] / some.clip(1)) ** 0.5")},
+    ],
+    ids=["dropped with the value", "not drawn", "larger for fewer"],
+)
+def test_noise_of_those_who_take_part_alone(broken, parts):
+    """Where nobody takes part, or few, the sum has no noise, or too little."""
+    given = {
+        "params": {"clip": 0.3, "learning_rate": 6.0},
+        "problem": WEIGHED_BY_AGENT,
+        "privacy": {"unit": "agent", "trust": "secure_sum", "participation": 0.25},
+    }
+    settings = AuditSettings(rounds=3, repeats=16, canaries=["worst"])
+    path = broken("DPFedAvg", PARTICIPANTS.format(**ALL_ADD))
+    assert short_audit(path, TWO, settings, **given).passed
+    path = broken("DPFedAvg", PARTICIPANTS.format(**(ALL_ADD | parts)))
+    assert {"coupling", "likelihood"} & failed(short_audit(path, TWO, settings, **given)).keys()
 
 
 def test_a_grid_that_depends_on_records(broken):
@@ -834,7 +958,7 @@ def test_rounds_are_chosen_from_the_whole_run_and_said():
     found = short_audit("dpsgd", rounds=40)
     first, middle, last = found.chosen
     assert first == 1 < middle < 40 == last
-    assert found.summary == (
+    assert words().summary(found) == (
         f"5 checks hold. Attacked: 3 of 40 rounds (1, {middle}, 40). Compared between the data sets: 40 of 40 rounds."
     )
     others = {short_audit("dpsgd", rounds=40, seeds=[k]).chosen for k in range(3)}
@@ -855,6 +979,6 @@ def test_what_an_attack_can_show_is_said_beside_what_it_shows():
     assert found.epsilon_power is not None
     assert longer.epsilon_power is not None
     assert found.epsilon_lower == 0 < found.epsilon_power < 2
-    (sentence,) = (each.sentence for each in found.findings if each.level == "lower bound")
+    (sentence,) = (words().sentence(each) for each in found.findings if each.level == "lower bound")
     assert f"without an error it would show {found.epsilon_power:.3f}" in sentence
     assert longer.epsilon_power > found.epsilon_power

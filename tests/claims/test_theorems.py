@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.audit.findings import Audit, Finding
+from admmbench.audit.findings import Audit, Finding, Kind, fact
 from admmbench.base.outcomes import Outcome
 from admmbench.claims.judge import Missing
 from admmbench.claims.requirements import Shortfall
@@ -114,7 +114,9 @@ def test_a_privacy_loss_lies_between_what_attacks_show_and_what_is_proved(
     lower, composed, proved, outcome
 ):
     spec = RunSpec(dataset="digits", algorithm="objp", epsilon=0.1)
-    good = Finding(level="coupling", canary="worst", passed=True, value=0, bound=1, sentence="")
+    good = Finding(
+        level="coupling", canary="worst", passed=True, value=0, bound=1, fact=fact(Kind.SAME)
+    )
     epsilons = {"epsilon_lower": lower, "epsilon_ledger": composed, "epsilon_claimed": 0.1}
     results = build(ERRORS)
     results["guarantee"] = ("algorithm", ["proved" if proved else "none"] * len(ERRORS))
@@ -122,7 +124,7 @@ def test_a_privacy_loss_lies_between_what_attacks_show_and_what_is_proved(
         results,
         [
             (Run("ObjP", spec), Audit(findings=(good,), rounds=1, **epsilons)),
-            (Run("ObjPM", spec), Audit(comment="The run diverges.")),
+            (Run("ObjPM", spec), Audit(reason=fact(Kind.DIVERGES))),
             (Run("Not run", spec), Audit(findings=(good,), rounds=1, **epsilons)),
         ],
     )

@@ -95,7 +95,7 @@ def test_no_record_moves_a_release_further_than_the_ledger_says(
         ):  # of a subproblem that is not solved, or too near its rounding errors
             continue
         compared = compare_shifts(run, again, "drawn")
-        assert compared.passed, compared.sentence
+        assert compared.passed, compared.fact
         found.append(compared.value)
     assert len(found) >= 10
     assert max(found) <= 1

@@ -166,7 +166,7 @@ def farthest(spec, worlds):
     first, second = runs
     found = compare_shifts(first, second, "drawn")
     settings = spec.model_dump(exclude={"dataset"})
-    assert found.passed, f"{found.sentence} {settings}"
+    assert found.passed, f"{found.fact} {settings}"
     federation = first.federation
     stated = ledger(spec, federation.problem, federation.privacy).epsilon(spec.delta)
     assert epsilon_total(federation.ledgers, spec.delta) <= stated * (1 + 1e-9), settings

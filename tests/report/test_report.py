@@ -526,11 +526,10 @@ def test_a_relation_is_shown_where_it_is_chosen():
 
 def test_what_attacks_found_is_a_table():
     """In the order of methods and budgets, with the sentences of what failed, each once."""
-    sentence = "Noise is <reused>."
-    failed = [
-        Finding(level="coupling", canary=name, passed=False, value=1, bound=0, sentence=sentence)
-        for name in ("worst", "natural")
-    ]
+    # As an earlier version wrote it.
+    fields = {"level": "coupling", "passed": False, "value": 1, "bound": 0}
+    fields["sentence"] = "Noise is <reused>."
+    failed = [Finding.model_validate(fields | {"canary": name}) for name in ("worst", "natural")]
     good = failed[0].model_copy(update={"passed": True})
     found = [
         Audit(
@@ -557,7 +556,7 @@ def test_what_attacks_found_is_a_table():
                 epsilon_power=5.5,
             ),
         ),
-        Audit(comment="The run diverges."),
+        Audit.from_dict({"comment": "The run diverges."}),
     ]
     methods = [SimpleNamespace(label=label) for label in ("ObjT", "ObjP")]
     given = described(audit=AuditSettings(), algorithms=methods)

@@ -7,19 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from admmbench.audit.findings import Finding, tested_finding
+from admmbench.audit import bets
+from admmbench.audit.findings import Finding, Interval, Kind, fact, tested_finding
 from admmbench.audit.runs import Pair, Replays, Run, innermost_values
 from admmbench.audit.transcripts import SPHERICAL, NoisyValue
 from admmbench.base.types import Array
-from admmbench.inference.intervals import clopper_pearson
+from admmbench.inference.intervals import anytime_proportion, clopper_pearson
 from admmbench.privacy import Ledger
 from admmbench.privacy.curves import curve
 from admmbench.problems.rows import BoundRows
 
 TRAJECTORY, MODEL = "lower bound", "black box"
-ANY, ON_GRID = "attack", "attack on the grid of the noise"
-# One in so many scores chooses the threshold.
-_HELD_OUT = 4
+ANY, ON_GRID = "any", "on_grid"
+# After one in so many of the runs an attack may stop, but after no fewer than so many.
+_FIRST_LOOK, _LEAST_RUNS = 4, 16
+# The p-value above which scores of both data sets look alike.
+_ALIKE = 0.05
+# Statements that hold together: the bound, what is said against the curve, and the rates.
+_STATEMENTS = 3
 # Rates of false alarms at which curves are stored: more of them where curves are steep.
 _ALARMS = np.linspace(0, 1, 41) ** 2
 
@@ -78,6 +83,20 @@ def _loss(models: Array, run: Run, row: int) -> Array:
     return problem.loss.losses(models @ problem.X[row], problem.y[row])
 
 
+def look_sizes(planned: int) -> list[int]:
+    """Return the numbers of runs on each data set after which an attack may stop, the planned number last."""
+    first = max(_LEAST_RUNS, -(-planned // _FIRST_LOOK))
+    doubled = (first * 2**k for k in range(planned.bit_length()))
+    return [*(size for size in doubled if size < planned), planned]
+
+
+def is_hopeless(scores: Scores) -> bool:
+    """Return whether scores of both data sets look so much alike that more runs will hardly show anything."""
+    from scipy.stats import ks_2samp
+
+    return bool(ks_2samp(*map(np.nan_to_num, scores)).pvalue > _ALIKE)
+
+
 def lower_bound(
     level: str,
     canary: str,
@@ -86,28 +105,38 @@ def lower_bound(
     confidence: float,
     ledger: Ledger,
     attack: str = ANY,
+    planned: int = 0,
 ) -> Finding:
     """Bound epsilon from below by an attack, and compare it with the ledger's total, and its rates with the curve.
 
-    The ledger is that of the agent with the largest total ε; the confidence is in the bound and the rates together.
+    The ledger is that of the agent with the largest total ε. The confidence is in the bound, in what is said against
+    the curve and in the intervals of the rates together, whenever the runs have stopped of which so many are planned;
+    by default as many as there are.
     """
     first, second = (np.nan_to_num(part) for part in scores)
-    counts = _threshold_counts(first, second, delta, confidence)
-    value = float(epsilon_lower(*counts, delta, confidence))
-    rates = _rate_intervals(*counts, confidence)
+    planned = planned or len(first)
+    each = 1 - (1 - confidence) / _STATEMENTS
+    allowed, total = curve(ledger.composition()).power, ledger.epsilon(delta)
+    value = bets.bound(first, second, planned, delta, each)
+    evidence = bets.evidence(first, second, planned, allowed, each)
+    rates = _rates(first, second, look_sizes(planned)[0] // 2, delta, each)
     (hits, _), (_, alarms) = rates
-    total, allowed = ledger.epsilon(delta), float(curve(ledger.composition()).power(alarms))
-    sentence = (
-        f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
-        f"{power(len(first), delta, confidence):.3f}; composed is {total:.3f}. It finds the canary in at least "
-        f"{hits:.1%} of the runs, with at most {alarms:.1%} false alarms; the releases allow {allowed:.1%}."
+    seen = fact(
+        Kind.ATTACK,
+        attack=attack,
+        shown=value,
+        power=power(planned, delta, confidence),
+        total=total,
+        hits=hits,
+        alarms=alarms,
+        allowed=float(allowed(alarms)),
+        evidence=evidence,
+        runs=len(first),
+        of_runs=planned,
     )
-    fault = None
-    if not (value <= total and hits <= allowed):
-        fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    finding = tested_finding(level, canary, value, total, fault, sentence)
-    ends = tuple((float(low), float(high)) for low, high in rates)
-    return finding.model_copy(update={"rates": ends})
+    fault = None if value <= total and evidence < 1 else seen
+    finding = tested_finding(level, canary, value, total, fault, seen)
+    return finding.model_copy(update={"rates": rates})
 
 
 def points(ledger: Ledger) -> tuple[tuple[float, float], ...]:
@@ -118,40 +147,29 @@ def points(ledger: Ledger) -> tuple[tuple[float, float], ...]:
 
 def power(runs: int, delta: float, confidence: float) -> float:
     """Return the bound that an attack without an error would show with so many runs on each data set."""
-    return bound_of_scores(np.ones(runs), np.zeros(runs), delta, confidence)
+    each = 1 - (1 - confidence) / _STATEMENTS
+    return bets.bound(np.ones(runs), np.zeros(runs), runs, delta, each)
 
 
-def bound_of_scores(first: Array, second: Array, delta: float, level: float) -> float:
-    """Bound epsilon from below by the scores of independent runs on the first and on the second data set, shape (n,).
+def _rates(
+    first: Array, second: Array, cut: int, delta: float, level: float
+) -> tuple[Interval, Interval]:
+    """Return intervals of the rates of hits and of false alarms that hold together, whenever runs stop.
 
-    The attack takes runs with large scores for runs on the first data set; see `epsilon_lower`.
+    So many scores of the first look choose the threshold, and the rest count.
     """
-    return float(epsilon_lower(*_threshold_counts(first, second, delta, level), delta, level))
-
-
-def _threshold_counts(
-    first: Array, second: Array, delta: float, level: float
-) -> tuple[int, int, int, int]:
-    """Return hits, runs on the first data set, alarms, and runs on the second data set at a threshold.
-
-    The first quarter of the scores chooses the threshold, and the rest tests it: so the bound is valid.
-    """
-    cut = len(first) // _HELD_OUT
     held_out: Any = np.unique(np.concatenate([first[:cut], second[:cut]]))
     thresholds = (held_out[1:] + held_out[:-1]) / 2 if len(held_out) > 1 else held_out
-
-    def counts(scores: Array, over: Array) -> Array:
-        return (scores[:, None] > over).sum(axis=0)
-
-    chosen = epsilon_lower(
-        counts(first[:cut], thresholds), cut, counts(second[:cut], thresholds), cut, delta, level
-    )
+    hits, alarms = ((part[:cut, None] > thresholds).sum(axis=0) for part in (first, second))
+    chosen = epsilon_lower(hits, cut, alarms, cut, delta, level)
     # Where no threshold tells the data sets apart, the one in the middle is as good as any.
     middle = np.abs(np.arange(len(thresholds)) - len(thresholds) // 2)
-    best = thresholds[np.lexsort((middle, -chosen))[:1]]
-    rest = first[cut:], second[cut:]
-    hits, alarms = (int(counts(scores, best)[0]) for scores in rest)
-    return hits, len(rest[0]), alarms, len(rest[1])
+    best = thresholds[np.lexsort((middle, -chosen))[0]]
+    hit, alarm = (
+        anytime_proportion(int((part[cut:] > best).sum()), len(part) - cut, (1 + level) / 2)
+        for part in (first, second)
+    )
+    return hit, alarm
 
 
 def epsilon_lower(

@@ -1,18 +1,112 @@
-"""Findings of an audit, and their table."""
+"""Findings of an audit: enums and numbers, of which the report's templates make sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Self
+
+from pydantic import field_validator, model_validator
 
 from admmbench.files import CHECKSUM_KEY
 from admmbench.validation import Strict
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-
 Interval = tuple[float, float]
+Value = int | float | str | bool | None | list[str]
+"""Value of a fact; numbers without another unit are counts or fractions."""
+
+
+class Kind(StrEnum):
+    """Kinds of facts, each with the names of its values.
+
+    Numbers of rounds count from 1, agents from 0. An agent that is None stands for the sum of all.
+    """
+
+    NOISE_AS_DECLARED = "noise_as_declared"
+    """``laws``."""
+    NOISE_REPEATED = "noise_repeated"
+    """``pairs`` of releases."""
+    NOISE_NOT_DECLARED = "noise_not_declared"
+    """``law``, ``mean_size`` (in declared scales), ``p`` of the Kolmogorov-Smirnov test."""
+    NOISE_CORRELATED = "noise_correlated"
+    """``deviations`` (in standard deviations)."""
+    SAME = "same"
+    """Nothing but values before noise differs between the data sets."""
+    DATA_LEAVE = "data_leave"
+    """``name`` of an array, ``round``."""
+    RELEASES_DIFFER = "releases_differ"
+    """The number of releases, or their law, depends on the data."""
+    NOISE_DEPENDS = "noise_depends"
+    """``attribute`` of the noise, ``round``, ``difference`` (relative)."""
+    END_DEPENDS = "end_depends"
+    """``round`` that ends in an error on one data set alone."""
+    SHIFT = "shift"
+    """``shift`` (part of what the ledger was told), largest of all."""
+    RELEASE_SHIFTS = "release_shifts"
+    """``shift`` (part of what the ledger was told), ``agent``, ``round``."""
+    LEDGER_TOLD = "ledger_told"
+    """``entries`` of a release in the ledger, ``law``, ``agent``, ``round``."""
+    LEDGER_BESIDE = "ledger_beside"
+    """``agent``, ``entry`` that belongs to no draw, ``round``."""
+    DRAWN_AGAIN = "drawn_again"
+    """``release``, ``round``."""
+    UNDERSTATED = "understated"
+    """``round``, ``stated`` and ``told`` (ε)."""
+    PARTICIPATION = "participation"
+    """``taken`` and ``seen`` (releases), ``probability`` in the ledger."""
+    SAMPLES_REPEATED = "samples_repeated"
+    """``axis``: rounds or runs."""
+    ATTACK = "attack"
+    """``attack``; ``shown``, ``power`` and ``total`` (ε); ``hits``, ``alarms`` and ``allowed`` (fractions of runs);
+    ``runs`` on each data set, ``of_runs``, ``stopped``."""
+    GUESSES = "guesses"
+    """``guesses``, ``right``, ``canaries``; ``shown``, ``power`` and ``total`` (ε)."""
+    # Why a level does not apply, or why there is nothing to audit.
+    NO_NOISE = "no_noise"
+    HIDDEN_NOISE = "hidden_noise"
+    ALL_END = "all_end"
+    WHOLE_AGENTS = "whole_agents"
+    SAMPLES_HAVE_OTHERS = "samples_have_others"
+    DIVERGES = "diverges"
+    CONSTRAINED = "constrained"
+    BY_LABELS = "by_labels"
+    NO_RELEASE = "no_release"
+    """``algorithm``."""
+    NO_BUDGET = "no_budget"
+    COLUMNS_OF_OTHERS = "columns_of_others"
+    SENTENCE = "sentence"
+    """``text``: what an earlier version wrote."""
+
+
+class Fact(Strict):
+    """What a level saw."""
+
+    kind: Kind
+    values: dict[str, Value] = {}
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _read_numbers(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read what JSON has for numbers that are not finite."""
+        return {
+            name: float(value) if value in ("Infinity", "-Infinity", "NaN") else value
+            for name, value in values.items()
+        }
+
+
+def fact(kind: Kind, **values: Value) -> Fact:
+    """Return a fact with its values by name."""
+    return Fact(kind=kind, values=values)
+
+
+def _as_fact(content: Any, former: str, name: str) -> Any:
+    """Return content of a file in which an earlier version wrote a sentence; the sentence becomes a fact."""
+    if not isinstance(content, Mapping) or former not in content:
+        return content
+    others = {key: value for key, value in content.items() if key != former}
+    text = content[former]
+    fact = {"kind": Kind.SENTENCE, "values": {"text": text}}
+    return others | ({name: fact} if text or name == "fact" else {})
 
 
 class Finding(Strict):
@@ -28,24 +122,28 @@ class Finding(Strict):
     """Measured value."""
     bound: float
     """Largest admissible value."""
-    sentence: str
-    """The finding in words."""
+    fact: Fact
+    """What was seen: the first fault, or that there is none, or why the level does not apply."""
     rates: tuple[Interval, Interval] | None = None
     """Intervals of an attack's rates of hits and of false alarms, which hold together; None if it has none."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former(cls, content: Any) -> Any:
+        return _as_fact(content, "sentence", "fact")
+
 
 def tested_finding(
-    level: str, canary: str, value: float, bound: float, fault: str | None, good: str
+    level: str, canary: str, value: float, bound: float, fault: Fact | None, good: Fact
 ) -> Finding:
-    """Make the finding of a level that looks for faults: the first fault in words, or a good sentence without one."""
+    """Make the finding of a level that looks for faults: the first fault, or a good fact without one."""
     fields = {"level": level, "canary": canary, "value": value, "bound": bound}
-    return Finding(**fields, passed=fault is None, sentence=fault or good)
+    return Finding(**fields, passed=fault is None, fact=fault or good)
 
 
-def inapplicable_finding(level: str, canary: str, why: str) -> Finding:
+def inapplicable_finding(level: str, canary: str, why: Kind) -> Finding:
     """Make the finding of a level that does not apply."""
-    sentence = f"{why}, so that this level does not apply."
-    return Finding(level=level, canary=canary, passed=None, value=0, bound=0, sentence=sentence)
+    return Finding(level=level, canary=canary, passed=None, value=0, bound=0, fact=fact(why))
 
 
 def worst_finding(findings: Iterable[Finding]) -> Finding:
@@ -105,8 +203,13 @@ class Audit(Strict):
     both, alarms first."""
     one_run: ManyCanaries | None = None
     """Numbers of the attack on one run; None if there was none."""
-    comment: str = ""
-    """Why there is nothing to audit; empty if there is."""
+    reason: Fact | None = None
+    """Why there is nothing to audit; None if there is."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former(cls, content: Any) -> Any:
+        return _as_fact(content, "comment", "reason")
 
     @property
     def passed(self) -> bool | None:
@@ -129,31 +232,6 @@ class Audit(Strict):
         """Return whether every level applied, and none found a fault."""
         return bool(self.findings) and all(finding.passed for finding in self.findings)
 
-    @property
-    def summary(self) -> str:
-        """Return the result in words."""
-        if not self.findings:
-            return self.comment
-        tried = len(self.findings) - len(self.uncovered)
-        sentences = ["The one check holds" if tried == 1 else f"{tried} checks hold"]
-        if self.failures:
-            sentences = [f"{len(self.failures)} of {tried} checks fail"]
-        if self.uncovered:
-            counts = f"{len(self.uncovered)} of {len(self.findings)} do not apply"
-            sentences += [f"{counts}: {self.uncovered[0].sentence.rstrip('.')}"]
-        numbers = f" ({', '.join(map(str, self.chosen))})" if self.rounds < self.of_rounds else ""
-        if self.rounds:
-            sentences += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
-        if self.compared:
-            sentences += [
-                f"Compared between the data sets: {self.compared} of {self.of_rounds} rounds"
-            ]
-        if self.one_run:
-            sentences += [
-                f"In one run: {self.one_run.canaries} canaries, {self.one_run.rounds} rounds"
-            ]
-        return ". ".join(sentences) + "."
-
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as values that JSON can hold."""
         return self.model_dump(mode="json")
@@ -162,34 +240,3 @@ class Audit(Strict):
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """Make an audit from the dictionary of `to_dict`, or from a file that has a checksum besides."""
         return cls.model_validate({name: v for name, v in values.items() if name != CHECKSUM_KEY})
-
-
-def table(audit: Audit) -> Table:
-    """Lay out all findings for a terminal."""
-    from rich.table import Table
-
-    marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}
-    rows = Table("level", "canary", "", "value", "bound")
-    for finding in audit.findings:
-        numbers = finding.value, finding.bound
-        shown = [f"{number:.3g}" if finding.passed is not None else "" for number in numbers]
-        rows.add_row(finding.level, finding.canary, marks[finding.passed], *shown)
-    epsilons = [
-        "–" if value is None else f"{value:.3g}"
-        for value in (
-            audit.epsilon_claimed,
-            audit.epsilon_ledger,
-            audit.epsilon_lower,
-            audit.epsilon_power,
-        )
-    ]
-    words = "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}; an attack can show {}"
-    lines = [words.format(audit.rounds, audit.delta, *epsilons)] if audit.rounds else []
-    if many := audit.one_run:
-        lines.append(
-            f"epsilon of one run of {many.rounds} rounds at delta {audit.delta:g}: composed {many.epsilon_ledger:.3g}, "
-            f"at least {many.epsilon_lower:.3g}; an attack with {many.canaries} canaries can show "
-            f"{many.epsilon_power:.3g}"
-        )
-    rows.caption = "\n".join(lines)
-    return rows

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from admmbench.audit.findings import Finding, inapplicable_finding, tested_finding
+from admmbench.audit.findings import (
+    Fact,
+    Finding,
+    Kind,
+    Value,
+    fact,
+    inapplicable_finding,
+    tested_finding,
+)
 from admmbench.audit.runs import Pair, Replays, Run, aligned_values, innermost_values
 from admmbench.audit.transcripts import Entry, NoisyValue
 from admmbench.base.types import Array
@@ -41,16 +49,18 @@ _EXPONENTS: dict[str, Callable[[Array], Array]] = {
     "spherical": lambda size: np.linalg.norm(size, axis=-1),
 }
 
+Measured = tuple[float, Kind, dict[str, Value]]
+"""Measured number, with kind and values of the fact that it would be if it were too large."""
+
 
 def noise_law(pair: Pair, canary: str) -> Finding:
     """Test the noise of a run on the first data set."""
     noise = {law: _standardised_noise(pair.first.run, law) for law in _NAMES}
     noise = {law: entries for law, entries in noise.items() if entries.size}
     if not noise:
-        return inapplicable_finding(NOISE_LAW, canary, "No noise is added to what leaves")
+        return inapplicable_finding(NOISE_LAW, canary, Kind.NO_NOISE)
     value = max(map(_correlation, noise.values()))
-    laws = " and ".join(noise)
-    good = f"What is added is {laws} noise of the declared scale, and none of it is used twice."
+    good = fact(Kind.NOISE_AS_DECLARED, laws=[*noise])
     fault = next((fault for law in noise for fault in _faults(law, noise[law])), None)
     return tested_finding(NOISE_LAW, canary, value, _CORRELATED, fault, good)
 
@@ -67,24 +77,22 @@ def _standardised_noise(run: Run, law: str) -> Array:
     return np.concatenate(standardised or [empty])
 
 
-def _faults(law: str, noise: Array) -> Iterator[str]:
-    """Yield sentences on noise that has another law or scale than declared, is used twice, or is correlated."""
+def _faults(law: str, noise: Array) -> Iterator[Fact]:
+    """Yield facts on noise that has another law or scale than declared, is used twice, or is correlated."""
     from scipy.stats import kstest
 
     if pairs := _equal_pairs(noise):
-        yield f"Releases have the same noise as others: {pairs} pairs."
+        yield fact(Kind.NOISE_REPEATED, pairs=pairs)
     entries, parameters = noise.reshape(-1), list[int]()
     if law == "spherical":
         entries, parameters = np.linalg.norm(noise, axis=-1).reshape(-1), [noise.shape[-1]]
     p = kstest(entries[:: -(-entries.size // _MOST)], _NAMES[law], parameters).pvalue
     if not p >= _LEAST:
-        yield (
-            f"What is added is not {law} noise of the declared scale: its mean size is "
-            f"{np.abs(entries).mean():.3g} scales, and the Kolmogorov-Smirnov test has p = {p:.1g}."
-        )
+        size = float(np.abs(entries).mean())
+        yield fact(Kind.NOISE_NOT_DECLARED, law=law, mean_size=size, p=float(p))
     value = _correlation(noise)
     if not value <= _CORRELATED:
-        yield f"The noise of different releases is correlated, by {value:.1f} standard deviations."
+        yield fact(Kind.NOISE_CORRELATED, deviations=value)
 
 
 def _equal_pairs(noise: Array) -> int:
@@ -114,21 +122,27 @@ def coupling(first: Run, second: Run, canary: str) -> Finding:
     federation = first.federation
     most = _EQUAL_SUMS * federation.problem.n_agents if federation.privacy.summed else 0.0
     differences = [*_noise_differences(first, second), *_differences(first, second)]
-    value = float(np.max([size for size, _ in differences], initial=0))
+    value = float(np.max([size for size, *_ in differences], initial=0))
     # The first in time is the cause of the others.
-    fault = next((sentence for size, sentence in differences if not size <= most), None)
-    good = "With the same noisy values, both data sets send, keep and measure the same."
-    return tested_finding(COUPLING, canary, value, most, fault, good)
+    causes = (fact(kind, **facts) for size, kind, facts in differences if not size <= most)
+    fault = next(causes, None)
+    return tested_finding(COUPLING, canary, value, most, fault, fact(Kind.SAME))
 
 
-def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """Yield how far public arrays differ, in the order of rounds, each with a sentence."""
+def end_of_one(canary: str, t: int) -> Finding:
+    """Return the finding of runs with the same noisy values of which one alone ends in an error in a round."""
+    fault = fact(Kind.END_DEPENDS, round=t)
+    return tested_finding(COUPLING, canary, math.inf, 0.0, fault, fault)
+
+
+def _differences(first: Run, second: Run) -> Iterator[Measured]:
+    """Yield how far public arrays differ, in the order of rounds."""
     n_seeds = first.federation.problem.n_seeds
     for t, ours in first.public.items():
         theirs = second.public[t]
         for name in ours | theirs:
-            sentence = f"Data leave without noise: {name} of round {t} tells the data sets apart."
-            yield _difference(ours.get(name), theirs.get(name), n_seeds), sentence
+            difference = _difference(ours.get(name), theirs.get(name), n_seeds)
+            yield difference, Kind.DATA_LEAVE, {"name": name, "round": t}
 
 
 def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
@@ -155,14 +169,14 @@ def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
     return float(np.max(np.where(distance == 0, 0, relative))) or math.inf
 
 
-def _noise_differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """Yield how far the noise of two runs differs, each difference with a sentence.
+def _noise_differences(first: Run, second: Run) -> Iterator[Measured]:
+    """Yield how far the noise of two runs differs.
 
     Releases must be as many, in the same rounds, with noise of the same law, scale and grid.
     """
     for ours, theirs in zip(first.transcripts, second.transcripts, strict=True):
         if [(value.t, value.law) for value in ours] != [(value.t, value.law) for value in theirs]:
-            yield math.inf, "The number of releases, or their law, depends on the data."
+            yield math.inf, Kind.RELEASES_DIFFER, {}
         pairs = (
             zip(*(value.parts for value in pair), strict=True)
             for pair in zip(ours, theirs, strict=False)
@@ -173,11 +187,8 @@ def _noise_differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
             difference = _difference(
                 getattr(one, attribute), getattr(other, attribute), one.scale.shape[1]
             )
-            yield (
-                difference,
-                f"The {attribute} of the noise depends on the data: in round {one.t} it differs by up to "
-                f"{difference:.2%} between the data sets, which tells them apart.",
-            )
+            values = {"attribute": attribute, "round": one.t, "difference": difference}
+            yield difference, Kind.NOISE_DEPENDS, values
 
 
 def likelihood(pair: Pair, canary: str) -> Finding:
@@ -185,21 +196,21 @@ def likelihood(pair: Pair, canary: str) -> Finding:
     return compare_shifts(pair.first.first, pair.first.second, canary, _sampling_faults(pair.first))
 
 
-def compare_shifts(first: Run, second: Run, canary: str, faults: Iterable[str] = ()) -> Finding:
+def compare_shifts(first: Run, second: Run, canary: str, faults: Iterable[Fact] = ()) -> Finding:
     """Compare the shifts between two runs, in which the canary takes part in each round, with the ledger's entries.
 
     Other faults are named first.
     """
     shifts = list(_relative_shifts(first, second))
-    beyond = (sentence for shift, sentence in shifts if not shift <= 1 + _ROUNDING)
+    beyond = (fact(kind, **facts) for size, kind, facts in shifts if not size <= 1 + _ROUNDING)
     fault = next(itertools.chain(faults, first.faults, second.faults, beyond), None)
-    value = float(np.fmax.reduce([shift for shift, _ in shifts], initial=0.0))
-    good = f"No release shifts by more than {value:.3f} of what the ledger was told."
+    value = float(np.fmax.reduce([shift for shift, *_ in shifts], initial=0.0))
+    good = fact(Kind.SHIFT, shift=value)
     return tested_finding(LIKELIHOOD, canary, value, 1 + _ROUNDING, fault, good)
 
 
-def _relative_shifts(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """Yield each agent's shift of each release over the ledger's bound, with a sentence."""
+def _relative_shifts(first: Run, second: Run) -> Iterator[Measured]:
+    """Yield each agent's shift of each release over the ledger's bound."""
     summed = first.federation.privacy.summed
     blocks = zip(first.federation.blocks, first.transcripts, second.transcripts, strict=True)
     for block, ours, theirs in blocks:
@@ -208,14 +219,17 @@ def _relative_shifts(first: Run, second: Run) -> Iterator[tuple[float, str]]:
             differences = np.concatenate([_scaled_difference(*pair) for pair in parts], axis=-1)
             log_det_ratio = np.abs(_log_det_ratio(one.parts[-1], other.parts[-1], one.parts[-1]))
             for b, entries in enumerate(one.entered):
-                place = "of the sum" if summed else f"of agent {block.agents.start + b}"
-                place += f" in round {one.t}"
+                place: dict[str, Value] = {
+                    "agent": None if summed else block.agents.start + b,
+                    "round": one.t,
+                }
                 if not _suits(one, entries):
-                    entered = ", ".join(map(str, entries)) or "nothing"
-                    yield np.inf, f"The ledger was told {entered} of a {one.law} release {place}."
+                    told = [*map(str, entries)]
+                    values = {"entries": told, "law": one.law, **place}
+                    yield np.inf, Kind.LEDGER_TOLD, values
                     continue
                 shift = _relative_shift(differences[b], log_det_ratio[b], entries[0].cost)
-                yield shift, f"A release {place} shifts by {shift:.3f} of what the ledger was told."
+                yield shift, Kind.RELEASE_SHIFTS, {"shift": shift, **place}
 
 
 def _suits(one: NoisyValue, entries: list[Entry]) -> bool:
@@ -226,20 +240,19 @@ def _suits(one: NoisyValue, entries: list[Entry]) -> bool:
     return one.law in cost.laws or (one.law == "gaussian" and isinstance(cost, Approximate))
 
 
-def _sampling_faults(replays: Replays) -> Iterator[str]:
-    """Yield sentences on a canary that takes part more or less often than the ledger was told, or not anew.
+def _sampling_faults(replays: Replays) -> Iterator[Fact]:
+    """Yield facts on a canary that takes part more or less often than the ledger was told, or not anew.
 
     Samples must be drawn anew in each round and seed.
     """
     for q, (seen, taken) in _participation(replays).items():
         if _is_unlikely(seen, taken, q):
-            yield (
-                f"The canary takes part in {taken.sum()} of {seen.sum()} releases; the ledger was told a probability "
-                f"of {q:g}."
+            yield fact(
+                Kind.PARTICIPATION, taken=int(taken.sum()), seen=int(seen.sum()), probability=q
             )
         for repetitions, axis in (("rounds", 0), ("runs", 1)):
             if _is_unlikely(_both_of_pairs(seen, axis), _both_of_pairs(taken, axis), q**2):
-                yield f"Samples are not drawn anew: the canary takes part in the same ones of {repetitions}."
+                yield fact(Kind.SAMPLES_REPEATED, axis=repetitions)
 
 
 def _participation(replays: Replays) -> dict[float, tuple[Array, Array]]:

@@ -16,6 +16,9 @@ from admmbench.problems.batches import scale_down
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
 
+# Data sets with records of other sizes in each class, and the largest power of two between sizes.
+_RESIZED, _POWERS = 6, 24
+
 
 @dataclass(frozen=True)
 class NeighbouringData:
@@ -109,7 +112,9 @@ def _replaced_records(data: Dataset, rows: Any, x: Array, y: Any) -> Dataset:
 def other_records(data: Dataset) -> Iterator[Dataset]:
     """Make data sets of the same sizes with other records.
 
-    A number that depends on records in coarse steps differs in at least one of these data sets.
+    A number that depends on records in coarse steps differs in at least one of these data sets: also if it depends on
+    one class alone, whose records are some powers of two smaller in some of them, by another power than other classes'
+    (or larger, where records have no bound).
     """
     X, y = data.X_train, data.y_train
     lowest, highest = np.full_like(y, y.min()), np.full_like(y, y.max())
@@ -117,6 +122,13 @@ def other_records(data: Dataset) -> Iterator[Dataset]:
     others = (X / 2, lowest + highest - y), (few / 4, lowest), (X / 4**6, highest)
     for records, targets in (*others, (np.full_like(X, X.max()), y[::-1])):
         yield replace(data, X_train=records.astype(X.dtype), y_train=targets)
+    source = np.random.default_rng(0)
+    _, classes = np.unique(y if data.n_classes else y > np.median(y), return_inverse=True)
+    for _ in range(_RESIZED):
+        powers = -source.integers(1, _POWERS, size=classes.max() + 1)[classes]
+        if not np.isfinite(data.domain).all():
+            powers += _POWERS // 2
+        yield replace(data, X_train=np.ldexp(X, powers[:, None]).astype(X.dtype))
 
 
 def possible_targets(data: Dataset) -> Array:

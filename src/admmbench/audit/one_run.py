@@ -18,7 +18,14 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom
 
-from admmbench.audit.findings import Finding, ManyCanaries, inapplicable_finding, tested_finding
+from admmbench.audit.findings import (
+    Finding,
+    Kind,
+    ManyCanaries,
+    fact,
+    inapplicable_finding,
+    tested_finding,
+)
 from admmbench.audit.neighbours import possible_targets, rows_of_agents
 from admmbench.audit.runs import Run, RunData, record_rounds
 from admmbench.audit.transcripts import SPHERICAL
@@ -77,20 +84,16 @@ def attack(
         The finding, and its numbers; None where the attack does not apply.
     """
     if spec.privacy.unit == "agent":
-        return inapplicable_finding(
-            LEVEL, CANARY, "Its canaries are records, the total is about agents"
-        ), None
+        return inapplicable_finding(LEVEL, CANARY, Kind.WHOLE_AGENTS), None
     if spec.sampling < 1 and spec.privacy.relation == "replace":
-        return inapplicable_finding(
-            LEVEL, CANARY, "Samples have other records in the canaries' place"
-        ), None
+        return inapplicable_finding(LEVEL, CANARY, Kind.SAMPLES_HAVE_OTHERS), None
     spec = spec.model_copy(update={"seeds": spec.seeds[:1]})
     canaries = Canaries(spec, data, count)
     run = record_rounds(spec, canaries.data_with(canaries.coins), rounds)
     if run.uncovered:
-        return inapplicable_finding(LEVEL, CANARY, run.uncovered), None
+        return inapplicable_finding(LEVEL, CANARY, Kind.HIDDEN_NOISE), None
     if not np.isfinite(run.model).all():
-        return inapplicable_finding(LEVEL, CANARY, "The run diverges"), None
+        return inapplicable_finding(LEVEL, CANARY, Kind.DIVERGES), None
     nobody = canaries.data_with(np.zeros_like(canaries.coins))
     noise_without = _noise(run, record_rounds(spec, nobody, rounds, run))
     shifts: dict[int, list[Array]] = defaultdict(list)
@@ -123,15 +126,16 @@ def attack(
             len(scores), len(scores), len(scores), spec.delta, confidence
         ),
     )
-    sentence = (
-        f"Of {many.guesses} guesses about {many.canaries} canaries in one run {many.right} are right, which shows "
-        f"that epsilon is at least {many.epsilon_lower:.3f}, without an error it would show "
-        f"{many.epsilon_power:.3f}; composed is {many.epsilon_ledger:.3f}."
+    names = "guesses", "right", "canaries"
+    seen = fact(
+        Kind.GUESSES,
+        **{name: getattr(many, name) for name in names},
+        shown=many.epsilon_lower,
+        power=many.epsilon_power,
+        total=total,
     )
-    bound, fault = many.epsilon_lower, None
-    if not bound <= total:
-        fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    return tested_finding(LEVEL, CANARY, bound, total, fault, sentence), many
+    fault = None if many.epsilon_lower <= total else seen
+    return tested_finding(LEVEL, CANARY, many.epsilon_lower, total, fault, seen), many
 
 
 class Canaries:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from admmbench.audit import reach
+from admmbench.audit.findings import Fact
 from admmbench.audit.solutions import RecordingStrategy
 from admmbench.audit.transcripts import NoisyValue, RecordingNoise, Transcript, sent_by_one, sums
 from admmbench.base.types import Array, Block, Federation, Messages
@@ -59,7 +60,7 @@ class Run:
         For the number of each round, by name, the arrays that must follow from the releases: messages, variables that
         the method keeps, and its measurements.
     faults
-        Forbidden uses of noise and ledger by the method, in sentences.
+        Forbidden uses of noise and ledger by the method.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Run:
         """Begin with empty transcripts and ledgers."""
         self.transcripts: list[Transcript] = [[] for _ in self._sources]
         self.public: dict[int, dict[str, Array]] = {}
-        self.faults: list[str] = []
+        self.faults: list[Fact] = []
         for source in self._sources:
             source.start_ledgers()
 
@@ -139,14 +140,9 @@ class Run:
         return self.state.w
 
     @property
-    def uncovered(self) -> str:
-        """Return why releases are not in the transcript; empty if they are."""
-        if not any(source.missed for source in self._sources):
-            return ""
-        return (
-            "Subproblems are solved too loosely to show their noise (lower the tolerance), or noise is used in a way "
-            "that an audit cannot follow, such as draws that share an entry"
-        )
+    def uncovered(self) -> bool:
+        """Return whether releases are not in the transcript, so that their noise is hidden."""
+        return any(source.missed for source in self._sources)
 
 
 def record_rounds(

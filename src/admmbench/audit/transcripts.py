@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from admmbench.audit.findings import Fact, Kind, fact
 from admmbench.base.types import Array, Block, factors
 from admmbench.privacy import Composition, Cost, Draw, Gaussian, Ledger, Noise, Shared, samplers
 
@@ -148,7 +149,7 @@ class RecordingNoise(Noise):
     missed
         Number of releases that are not in the transcript.
     faults
-        Forbidden uses of the source by the method, in sentences.
+        Forbidden uses of the source by the method.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class RecordingNoise(Noise):
         self.inner: NoisyValue | None = None
         self.make_inside: Callable[[Array], NoisyValue] | None = None
         self.missed = 0
-        self.faults: list[str] = []
+        self.faults: list[Fact] = []
         self._drawn: dict[tuple[int, int], tuple[Array, list[list[Entry]]]] = {}
         self.start_ledgers()
 
@@ -179,9 +180,7 @@ class RecordingNoise(Noise):
         """Record as faults the ledger entries of the round that belong to no draw."""
         for agent, agent_entries in enumerate(self._entered(), start=self.agents.start):
             for entry in agent_entries:
-                self.faults.append(
-                    f"The ledger of agent {agent} was told {entry} in round {t} beside what was drawn."
-                )
+                self.faults.append(fact(Kind.LEDGER_BESIDE, agent=agent, entry=str(entry), round=t))
 
     @property
     def next(self) -> NoisyValue | None:
@@ -243,9 +242,7 @@ class RecordingNoise(Noise):
         """Draw as `Noise._draw` does, and let the release be recorded."""
         place = self.t, self.releases
         if place in self._drawn:
-            self.faults.append(
-                f"The noise of release {place[1]} of round {place[0]} is drawn again."
-            )
+            self.faults.append(fact(Kind.DRAWN_AGAIN, release=place[1], round=place[0]))
         agent_entries = self._entered()
         drawn = super()._draw(law, scale, grid, weights)
         self._drawn[place] = grid, agent_entries

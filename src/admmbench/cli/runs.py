@@ -161,8 +161,8 @@ def _audit(options: argparse.Namespace) -> int:
                    --output too
     """
     from admmbench.audit.auditor import audit
-    from admmbench.audit.findings import table
     from admmbench.audit.settings import AuditSettings
+    from admmbench.audit.words import table, words
     from admmbench.jobs.progress import shown
     from admmbench.validation import checked
 
@@ -179,10 +179,9 @@ def _audit(options: argparse.Namespace) -> int:
     if outcome.findings:
         console.print(table(outcome))
     for finding in outcome.failures:
-        console.print(
-            f"[red]✗[/] {finding.level}, {finding.canary}: {finding.sentence}", soft_wrap=True
-        )
-    console.print(outcome.summary, soft_wrap=True)
+        sentence = words().sentence(finding)
+        console.print(f"[red]✗[/] {finding.level}, {finding.canary}: {sentence}", soft_wrap=True)
+    console.print(words().summary(outcome), soft_wrap=True)
     if spec.delta_warning:
         console.print(f"Warning: {spec.delta_warning}.", soft_wrap=True)
     return int(not outcome.complete if options.strict else outcome.passed is False)

@@ -14,6 +14,7 @@ import numpy as np
 from admmbench.audit.auditor import audit
 from admmbench.audit.neighbours import other_records
 from admmbench.audit.settings import AuditSettings
+from admmbench.audit.words import words
 from admmbench.contracts import ensure
 from admmbench.contracts.runs import Breaking, MethodCase, ensure_same, run_without_engine
 from admmbench.engine import rounds as engine
@@ -147,11 +148,11 @@ def attacks_find_nothing(case: MethodCase) -> None:
             continue
         result = audit(case.spec(sensitivity="global", **changes), case.data, attacks)
         # One sentence for each level, of its first failure, in the order of levels.
-        sentences = {failure.level: failure.sentence for failure in reversed(result.failures)}
+        sentences = {each.level: words().sentence(each) for each in reversed(result.failures)}
         where = f"with privacy: {inline_yaml(privacy)}: " if privacy else ""
         ensure(result.passed is not False, where + " ".join(reversed(sentences.values())))
         foreign = not case.cls.__module__.startswith("admmbench.")
-        ensure(not (foreign and result.uncovered), where + result.summary)
+        ensure(not (foreign and result.uncovered), where + words().summary(result))
 
 
 def divergence_is_recorded(case: MethodCase) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betaincinv, comb, nctdtrit, stdtrit
+from scipy.special import betaincinv, betaln, comb, nctdtrit, stdtrit, xlog1py, xlogy
 
 LEVEL = 0.95
 """Confidence level of every interval that is reported alone."""
@@ -322,3 +322,25 @@ def half_width_over_records(mistakes: xr.DataArray, level: float | xr.DataArray)
     labels = parts["algorithm"].values
     coords = {"algorithm": labels, "rival": labels}
     return xr.DataArray(error, coords, ("algorithm", "rival")) * stdtrit(n - 1, (1 + level) / 2)
+
+
+def anytime_proportion(successes: int, trials: int, level: float) -> tuple[float, float]:
+    """Compute an interval of a probability that holds at all numbers of trials together, so that they may stop.
+
+    The interval has the probabilities under which the successes are not less likely, by a factor of ``1 - level``, than
+    under the mixture of all probabilities by the law Beta(1/2, 1/2): that ratio is a martingale (Robbins 1970). The
+    ends are outside of it by at most 1e-4.
+
+    Parameters
+    ----------
+    successes, trials
+        Numbers so far.
+    level
+        Confidence level.
+    """
+    p = np.linspace(0, 1, 10_001)
+    failures = trials - successes
+    mixture = betaln(successes + 0.5, failures + 0.5) - betaln(0.5, 0.5)
+    ratio = mixture - xlogy(successes, p) - xlog1py(failures, -p)
+    (accepted,) = np.nonzero(ratio < -math.log1p(-level))
+    return float(p[max(accepted[0] - 1, 0)]), float(p[min(accepted[-1] + 1, len(p) - 1)])

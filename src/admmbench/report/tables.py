@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from admmbench.audit.words import words as audit_words
 from admmbench.base.outcomes import FAILED, SUCCESSFUL
 from admmbench.figures import wording
 from admmbench.figures.wording import given, number, stated
@@ -338,8 +339,9 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
         audits, key=lambda pair: (labels.index(pair[0].label), pair[0].spec.stated_budget)
     ):
         epsilons = audit.epsilon_claimed, audit.epsilon_ledger, audit.epsilon_lower
-        sentences = dict.fromkeys(failure.sentence for failure in audit.failures)
-        entries = [(epsilons, " ".join([audit.summary, *sentences]))]
+        said = audit_words()
+        sentences = dict.fromkeys(map(said.sentence, audit.failures))
+        entries = [(epsilons, " ".join([said.summary(audit), *sentences]))]
         if one_run := audit.one_run:
             numbers = None, one_run.epsilon_ledger, one_run.epsilon_lower
             entries.append((numbers, words().one_run(one_run)))
