@@ -40,8 +40,8 @@ from admmbench.audit.settings import (
     AuditSettings,
     all_rounds,
     audited_rounds,
+    compared_rounds,
     one_run_rounds,
-    probed_rounds,
     transcript_bytes,
 )
 from admmbench.base.exact import UnsolvedSubproblemError
@@ -67,6 +67,8 @@ _FACTOR_COUNTS = (11, 6, 1)
 _ROUNDING = 1e-6
 # Part of what the ledger was told from which on a canary among opposed records is not looked at.
 _TIGHT = 0.95
+# Rounds that are compared with louder noise, too.
+_LOUD_ROUNDS = 10
 # Part of the total at which a bound needs no more runs.
 _NEAR = 0.9
 _CHECKED = (levels.NOISE_LAW, levels.COUPLING, levels.LIKELIHOOD)
@@ -82,8 +84,9 @@ def audit(
 
     The audit partitions the rows without shuffling, computes in the precision of the run, and uses seeds of its own. It
     does the first round, the last one, and others drawn at random, one right after another; fewer than the settings ask
-    for if the transcript of one seed would exceed 4 GiB. Runs on neighbouring data sets are compared in all rounds.
-    Attacks with a canary stop where a bound exceeds the total or reaches 90 % of it, or where the data sets look alike.
+    for if the transcript of one seed would exceed 4 GiB. Runs on neighbouring data sets are compared in all rounds, or
+    in 250. Attacks with a canary stop where a bound exceeds the total or reaches 90 % of it, or where the data sets
+    look alike.
 
     Parameters
     ----------
@@ -128,13 +131,13 @@ def _attack(
     progress: Progress | None,
 ) -> Audit:
     """Attack a method over rows; see `audit`."""
-    probed = choose_rounds(spec, probed_rounds(spec, settings))
+    compared = choose_rounds(spec, compared_rounds(spec, settings))
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT_SEEDS))})
     batches = _batches(spec, _fitting_seeds(spec, data.info, len(rounds)), n)
     all_runs: list[CanaryRuns] = []
     for neighbours in make_neighbours(pilot, data, rounds, names):
-        checks = probe(spec, neighbours, probed)
+        checks = probe(spec, neighbours, compared)
         if ended := [check for check in checks if check.fact.kind == Kind.END_DEPENDS]:
             # There are no runs on both data sets to attack.
             return Audit(findings=tuple(ended), of_rounds=all_rounds(spec), delta=spec.delta)
@@ -163,7 +166,7 @@ def _attack(
         rounds=len(rounds),
         of_rounds=all_rounds(spec),
         chosen=rounds,
-        compared=all_rounds(spec) if all(runs.probed for runs in all_runs) else 0,
+        compared=len(compared) if all(runs.probed for runs in all_runs) else 0,
         delta=spec.delta,
         epsilon_ledger=ledger.epsilon(spec.delta),
         epsilon_lower=max(bounds),
@@ -306,25 +309,30 @@ def probe(spec: RunSpec, neighbours: NeighbouringData, rounds: Sequence[int]) ->
 
     The list is empty if releases are not in the transcript. The statistical levels need many runs, so that they look at
     some rounds. Whether runs on both data sets are the same with the same noisy values, and how far values move, shows
-    in a single run: so these two levels look at all rounds here.
+    in a single run: so these two levels look at the given rounds here, one right after another.
 
     With the noise of a run, models stay near where they began, and a record moves a value less than some record may.
     Here the noise is larger than it should be, by other factors in other runs: predictions reach both ends, derivatives
     of the loss come as near to their suprema as floating point allows, and a sensitivity that is too small by little is
-    seen. The given rounds have all factors, and all rounds of the run one each, in turn. A bound by clipping is reached
-    only where other records pull the other way: the worst record among such ones is looked at where it shows less than
-    the bound among the agent's own.
+    seen. So are some rounds; the given ones have the noise as declared. A bound by clipping is reached only where other
+    records pull the other way: the worst record among such ones is looked at where it shows less than the bound among
+    the agent's own.
 
     Data sets are compared under the relation of the run, and where the record contributes nothing: noise is scaled by
     the shift of one contribution.
     """
-    findings = defaultdict(list)
+    findings, louder = defaultdict(list), rounds
+    if len(rounds) > _LOUD_ROUNDS:
+        second = neighbours.second
+        for finding in _compare_rounds(spec, neighbours, second, rounds, 1):
+            findings[finding.level].append(finding)
+        louder = choose_rounds(spec, _LOUD_ROUNDS)
     for relation in dict.fromkeys(("zero_out", spec.privacy.relation)):
         privacy = spec.privacy.model_copy(update={"relation": relation})
         relation_spec = spec.model_copy(update={"privacy": privacy})
         for pair in filter(None, (neighbours, neighbours.opposed)):
             second = pair.without if relation == "zero_out" else pair.second
-            compared = _compare_with_loudest_noise(relation_spec, pair, second, rounds)
+            compared = _compare_with_loudest_noise(relation_spec, pair, second, louder)
             for finding in compared:
                 findings[finding.level].append(finding)
             if any(finding.value > _TIGHT for finding in compared):
@@ -366,16 +374,12 @@ def probe_other_records(
 def _compare_with_loudest_noise(
     spec: RunSpec, neighbours: NeighbouringData, second: RunData, rounds: Sequence[int]
 ) -> list[Finding]:
-    """Compare some rounds with as many factors of the noise as solvers can follow, then all with a factor each."""
-    findings = []
-    every = tuple(range(1, all_rounds(spec) + 1))
-    plans = ((rounds, False), (every, True)) if every != tuple(rounds) else ((rounds, False),)
-    for some, in_turn in plans:
-        for count in _FACTOR_COUNTS:
-            with suppress(*[AlgorithmError] * (count > 1)):
-                findings += list(_compare_rounds(spec, neighbours, second, some, count, in_turn))
-                break
-    return findings
+    """Compare runs with as many factors of the noise as solvers can follow."""
+    *larger, least = _FACTOR_COUNTS
+    for count in larger:
+        with suppress(AlgorithmError):
+            return list(_compare_rounds(spec, neighbours, second, rounds, count))
+    return list(_compare_rounds(spec, neighbours, second, rounds, least))
 
 
 def _compare_rounds(
@@ -384,25 +388,17 @@ def _compare_rounds(
     second: RunData,
     rounds: Sequence[int],
     count: int,
-    in_turn: bool,
 ) -> Iterator[Finding]:
-    """Yield the findings of each round, with ledgers of its own, at this number of factors of the noise.
-
-    Each factor has a run, or one run has all of them in turn: then another one has the noise as declared, as
-    predictions that the loudest noise has led too far hide a record.
-    """
+    """Yield the findings of each round, with ledgers of its own, at this number of factors of the noise."""
     taken, canary = neighbours.row if spec.sampling < 1 else None, neighbours.canary
-    n_seeds = min(2, count) if in_turn else count
     size = _fitting_seeds(spec, neighbours.first.data.info, 1)
-    for start in range(0, n_seeds, size):
-        seeds = tuple(range(start, min(start + size, n_seeds)))
+    for start in range(0, count, size):
+        seeds = tuple(range(start, min(start + size, count)))
         some, noise_factors = spec.model_copy(update={"seeds": seeds}), _NOISE_FACTORS[[*seeds]]
         first, replay = (
             Run(some, data, taken, noise_factors) for data in (neighbours.first, second)
         )
         for t in rounds:
-            if in_turn and seeds[-1]:
-                noise_factors[-1] = _NOISE_FACTORS[t % count]
             errors = [_try_round(first, t, None)]
             errors.append(_try_round(replay, t, None if errors[0] else first))
             if any(errors):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 # models, that each run records of a local update.
 _MOST_OF_A_SEED = 2**32
 _ARRAYS_PER_UPDATE = 4.5
-# Rounds in which runs with all factors of the noise are compared between the data sets.
-_PROBED_ROUNDS = 10
+# Rounds in which runs on neighbouring data sets are compared.
+_COMPARED_ROUNDS = 250
 
 Name = Literal["worst", "extreme", "natural"]
 """Name of a canary."""
@@ -90,9 +90,9 @@ def audited_rounds(spec: RunSpec, data: DatasetInfo, settings: AuditSettings) ->
     return min(settings.rounds, all_rounds(spec), fit)
 
 
-def probed_rounds(spec: RunSpec, settings: AuditSettings) -> int:
-    """Count the rounds in which runs with all factors of the noise are compared between the data sets."""
-    return min(max(settings.rounds, _PROBED_ROUNDS), all_rounds(spec))
+def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
+    """Count the rounds in which runs on both data sets get the same noisy values; a few runs are enough for that."""
+    return min(max(settings.rounds, _COMPARED_ROUNDS), all_rounds(spec))
 
 
 def one_run_rounds(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> int:

@@ -12,7 +12,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from admmbench import datasets
-from admmbench.audit.settings import AuditSettings, all_rounds, one_run_rounds, probed_rounds
+from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
 from admmbench.engine.devices import CPU, Machine, chosen, find
 from admmbench.engine.variables import measured
 from admmbench.forecast.cost import LIMITS, estimate, rounds_seconds, state_bytes, work
@@ -35,8 +35,8 @@ _STUDY_JOBS = 3
 _FILE = 60_000
 # Time of a round whose transcript is recorded, in double precision, and of its analysis, over that of a round of a run.
 _AUDITED_ROUND = 4
-# Runs in which an audit compares some rounds between data sets, eleven under two relations, and all rounds.
-_PROBED, _COMPARED = 22, 4
+# Runs in which an audit compares neighbouring data sets: one, and for ten rounds eleven, under two relations.
+_COMPARED, _LOUD = 1, 22
 
 
 class Expected(NamedTuple):
@@ -149,8 +149,9 @@ def attack_seconds(spec: RunSpec, settings: AuditSettings, machine: Machine) -> 
     rounds = min(settings.rounds, spec.rounds)
     seconds = settings.repeats * rounds_seconds(spec, rounds, machine)
     if spec.as_problem.sharing != "columns":
-        seconds += _PROBED * rounds_seconds(spec, probed_rounds(spec, settings), machine)
-        seconds += _COMPARED * rounds_seconds(spec, all_rounds(spec), machine)
+        rounds = compared_rounds(spec, settings)
+        seconds += _COMPARED * rounds_seconds(spec, rounds, machine)
+        seconds += _LOUD * rounds_seconds(spec, min(rounds, 10), machine)
     data_sets = 2 * len(settings.canaries) / len(spec.seeds)
     seconds *= _AUDITED_ROUND * data_sets
     if one := settings.one_run:
