@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 from admmbench import list_algorithms
-from admmbench.audit.findings import Audit, Finding, ManyCanaries
+from admmbench.audit.findings import Audit, Finding, Kind, ManyCanaries, fact
 from admmbench.audit.settings import AuditSettings
 from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
@@ -526,10 +526,11 @@ def test_a_relation_is_shown_where_it_is_chosen():
 
 def test_what_attacks_found_is_a_table():
     """In the order of methods and budgets, with the sentences of what failed, each once."""
-    # As an earlier version wrote it.
-    fields = {"level": "coupling", "passed": False, "value": 1, "bound": 0}
-    fields["sentence"] = "Noise is <reused>."
-    failed = [Finding.model_validate(fields | {"canary": name}) for name in ("worst", "natural")]
+    sentence = fact(Kind.SENTENCE, text="Noise is <reused>.")
+    failed = [
+        Finding(level="coupling", canary=name, passed=False, value=1, bound=0, fact=sentence)
+        for name in ("worst", "natural")
+    ]
     good = failed[0].model_copy(update={"passed": True})
     found = [
         Audit(

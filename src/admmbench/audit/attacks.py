@@ -200,9 +200,9 @@ def epsilon_lower(
     -------
     The bound, in the shape of the numbers of positives; at least 0.
     """
-    (hit_low, hit_high), (alarm_low, alarm_high) = _rate_intervals(
-        true_positives, n_positive, false_positives, n_negative, level
-    )
+    both = 1 - (1 - level) / 2
+    hit_low, hit_high = clopper_pearson(np.asarray(true_positives), n_positive, both)
+    alarm_low, alarm_high = clopper_pearson(np.asarray(false_positives), n_negative, both)
     bound = np.zeros(np.broadcast(hit_low, alarm_low).shape)
     # An attack that is wrong more often than right is a good one for the data sets in the other order.
     for rate, other in (
@@ -213,14 +213,3 @@ def epsilon_lower(
     ):
         bound = np.maximum(bound, np.log(np.maximum(rate - delta, other) / other))
     return bound
-
-
-def _rate_intervals(
-    hits: ArrayLike, n: int, alarms: ArrayLike, n_other: int, level: float
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return the intervals of both rates, which hold together."""
-    confidence = 1 - (1 - level) / 2
-    return (
-        clopper_pearson(np.asarray(hits), n, confidence),
-        clopper_pearson(np.asarray(alarms), n_other, confidence),
-    )

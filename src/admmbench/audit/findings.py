@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from admmbench.files import CHECKSUM_KEY
 from admmbench.validation import Strict
@@ -22,45 +22,29 @@ class Kind(StrEnum):
     Numbers of rounds count from 1, agents from 0. An agent that is None stands for the sum of all.
     """
 
-    NOISE_AS_DECLARED = "noise_as_declared"
-    """``laws``."""
-    NOISE_REPEATED = "noise_repeated"
-    """``pairs`` of releases."""
-    NOISE_NOT_DECLARED = "noise_not_declared"
-    """``law``, ``mean_size`` (in declared scales), ``p`` of the Kolmogorov-Smirnov test."""
-    NOISE_CORRELATED = "noise_correlated"
-    """``deviations`` (in standard deviations)."""
+    NOISE_AS_DECLARED = "noise_as_declared"  # laws
+    NOISE_REPEATED = "noise_repeated"  # pairs of releases
+    NOISE_NOT_DECLARED = (
+        "noise_not_declared"  # law, mean_size in declared scales, p of the Kolmogorov-Smirnov test
+    )
+    NOISE_CORRELATED = "noise_correlated"  # deviations: standard deviations
     SAME = "same"
-    """Nothing but values before noise differs between the data sets."""
-    DATA_LEAVE = "data_leave"
-    """``name`` of an array, ``round``."""
+    DATA_LEAVE = "data_leave"  # name of an array, round
     RELEASES_DIFFER = "releases_differ"
-    """The number of releases, or their law, depends on the data."""
-    NOISE_DEPENDS = "noise_depends"
-    """``attribute`` of the noise, ``round``, ``difference`` (relative)."""
-    END_DEPENDS = "end_depends"
-    """``round`` that ends in an error on one data set alone."""
-    SHIFT = "shift"
-    """``shift`` (part of what the ledger was told), largest of all."""
-    RELEASE_SHIFTS = "release_shifts"
-    """``shift`` (part of what the ledger was told), ``agent``, ``round``."""
-    LEDGER_TOLD = "ledger_told"
-    """``entries`` of a release in the ledger, ``law``, ``agent``, ``round``."""
-    LEDGER_BESIDE = "ledger_beside"
-    """``agent``, ``entry`` that belongs to no draw, ``round``."""
-    DRAWN_AGAIN = "drawn_again"
-    """``release``, ``round``."""
-    UNDERSTATED = "understated"
-    """``round``, ``stated`` and ``told`` (ε)."""
-    PARTICIPATION = "participation"
-    """``taken`` and ``seen`` (releases), ``probability`` in the ledger."""
-    SAMPLES_REPEATED = "samples_repeated"
-    """``axis``: rounds or runs."""
+    NOISE_DEPENDS = "noise_depends"  # attribute of the noise, round, difference (relative)
+    END_DEPENDS = "end_depends"  # round by which one run ends in an error
+    SHIFT = "shift"  # shift: part of what the ledger was told, the largest
+    RELEASE_SHIFTS = "release_shifts"  # shift, agent, round
+    LEDGER_TOLD = "ledger_told"  # entries of a release in the ledger, law, agent, round
+    LEDGER_BESIDE = "ledger_beside"  # agent, entry that belongs to no draw, round
+    DRAWN_AGAIN = "drawn_again"  # release, round
+    UNDERSTATED = "understated"  # round, stated and told (ε)
+    PARTICIPATION = "participation"  # taken and seen (releases), probability in the ledger
+    SAMPLES_REPEATED = "samples_repeated"  # axis: rounds or runs
+    # attack; shown, power and total (ε); hits, alarms and allowed (fractions of runs); evidence against the curve, of
+    # which 1 refutes it; runs on each data set, and of_runs that were planned
     ATTACK = "attack"
-    """``attack``; ``shown``, ``power`` and ``total`` (ε); ``hits``, ``alarms`` and ``allowed`` (fractions of runs);
-    ``runs`` on each data set, ``of_runs``, ``stopped``."""
-    GUESSES = "guesses"
-    """``guesses``, ``right``, ``canaries``; ``shown``, ``power`` and ``total`` (ε)."""
+    GUESSES = "guesses"  # guesses, right, canaries; shown, power and total (ε)
     # Why a level does not apply, or why there is nothing to audit.
     NO_NOISE = "no_noise"
     HIDDEN_NOISE = "hidden_noise"
@@ -70,12 +54,10 @@ class Kind(StrEnum):
     DIVERGES = "diverges"
     CONSTRAINED = "constrained"
     BY_LABELS = "by_labels"
-    NO_RELEASE = "no_release"
-    """``algorithm``."""
+    NO_RELEASE = "no_release"  # algorithm
     NO_BUDGET = "no_budget"
     COLUMNS_OF_OTHERS = "columns_of_others"
-    SENTENCE = "sentence"
-    """``text``: what an earlier version wrote."""
+    SENTENCE = "sentence"  # text that an earlier version wrote
 
 
 class Fact(Strict):
@@ -99,14 +81,12 @@ def fact(kind: Kind, **values: Value) -> Fact:
     return Fact(kind=kind, values=values)
 
 
-def _as_fact(content: Any, former: str, name: str) -> Any:
-    """Return content of a file in which an earlier version wrote a sentence; the sentence becomes a fact."""
-    if not isinstance(content, Mapping) or former not in content:
-        return content
-    others = {key: value for key, value in content.items() if key != former}
-    text = content[former]
-    fact = {"kind": Kind.SENTENCE, "values": {"text": text}}
-    return others | ({name: fact} if text or name == "fact" else {})
+def _without_sentence(content: Mapping[str, Any], key: str, name: str) -> dict[str, Any]:
+    """Return content in which a sentence that an earlier version wrote is a fact."""
+    others = {**content}
+    if text := others.pop(key, ""):
+        others[name] = {"kind": Kind.SENTENCE, "values": {"text": text}}
+    return others
 
 
 class Finding(Strict):
@@ -126,11 +106,6 @@ class Finding(Strict):
     """What was seen: the first fault, or that there is none, or why the level does not apply."""
     rates: tuple[Interval, Interval] | None = None
     """Intervals of an attack's rates of hits and of false alarms, which hold together; None if it has none."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former(cls, content: Any) -> Any:
-        return _as_fact(content, "sentence", "fact")
 
 
 def tested_finding(
@@ -206,11 +181,6 @@ class Audit(Strict):
     reason: Fact | None = None
     """Why there is nothing to audit; None if there is."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former(cls, content: Any) -> Any:
-        return _as_fact(content, "comment", "reason")
-
     @property
     def passed(self) -> bool | None:
         """Return whether no level found a fault; None if nothing was audited."""
@@ -238,5 +208,13 @@ class Audit(Strict):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make an audit from the dictionary of `to_dict`, or from a file that has a checksum besides."""
-        return cls.model_validate({name: v for name, v in values.items() if name != CHECKSUM_KEY})
+        """Make an audit from the dictionary of `to_dict`, or from a file, which has a checksum besides.
+
+        Files of earlier versions have sentences.
+        """
+        content = _without_sentence(values, "comment", "reason")
+        content.pop(CHECKSUM_KEY, None)
+        found = [
+            _without_sentence(each, "sentence", "fact") for each in content.pop("findings", ())
+        ]
+        return cls.model_validate({**content, "findings": found})

@@ -126,16 +126,11 @@ def attack(
             len(scores), len(scores), len(scores), spec.delta, confidence
         ),
     )
-    names = "guesses", "right", "canaries"
-    seen = fact(
-        Kind.GUESSES,
-        **{name: getattr(many, name) for name in names},
-        shown=many.epsilon_lower,
-        power=many.epsilon_power,
-        total=total,
-    )
-    fault = None if many.epsilon_lower <= total else seen
-    return tested_finding(LEVEL, CANARY, many.epsilon_lower, total, fault, seen), many
+    counts = {"guesses": guesses, "right": right, "canaries": len(scores)}
+    bound, power = many.epsilon_lower, many.epsilon_power
+    seen = fact(Kind.GUESSES, **counts, shown=bound, power=power, total=total)
+    fault = None if bound <= total else seen
+    return tested_finding(LEVEL, CANARY, bound, total, fault, seen), many
 
 
 class Canaries:
