@@ -316,6 +316,7 @@ def sensitivity(self, parts):
 
 
 def test_a_solution_with_a_tolerance_that_nobody_counts(broken):
+    """Few runs show it: attacks look first at fifty, a quarter of these."""
     body = """
 def update(self, sub):
     stiffness = sub.parts.whole.penalty_curvature + sub.rho
@@ -324,7 +325,7 @@ def update(self, sub):
 """
     data = make_dataset(800, n_classes=2)
     given = {"agents": 2, "params": {"tolerance": 0.1}}
-    settings = AuditSettings(rounds=5, repeats=50, canaries=["worst"])
+    settings = AuditSettings(rounds=5, repeats=200, canaries=["worst"])
     found = failed(short_audit(broken("PVP", body), data, settings, **given))
     assert "of what the ledger was told" in found["likelihood"]
     assert short_audit("pvp", data, settings, **given).passed
@@ -513,7 +514,8 @@ def test_all_records_where_a_sample_is_claimed(monkeypatch, relation):
     monkeypatch.setattr(RowParts, "gradient", of_all)
     found = failed(sampled_audit(200, rounds=9, **given))
     assert re.match(r"The canary takes part in (1\d+) of \1 releases", found["likelihood"])
-    assert found["lower bound"].startswith("The total does not hold: an attack shows")
+    attacked = [found[level] for level in ("lower bound", "black box") if level in found]
+    assert attacked[0].startswith("The total does not hold: an attack shows")
 
 
 @pytest.mark.parametrize("relation", ["zero_out", "replace"])

@@ -17,7 +17,7 @@ from admmbench.problems.rows import BoundRows
 from admmbench.spec.run import RunSpec
 
 # Data sets with records of other sizes in each class, and the largest power of two between sizes.
-_RESIZED, _POWERS = 6, 24
+_RESIZED, _POWERS = 4, 24
 
 
 @dataclass(frozen=True)
