@@ -115,7 +115,7 @@ def test_evidence_against_a_true_curve_is_rare_wherever_runs_stop():
     rate = stopped(normals, lambda a, b: evidence(a, b, PLANNED, Curve(1.0).power, CONFIDENCE) > 1)
     assert rate <= 1 - CONFIDENCE + 3 * ((1 - CONFIDENCE) / STUDIES) ** 0.5
     found = stopped(normals, lambda a, b: evidence(a, b, PLANNED, Curve(0.1).power, CONFIDENCE) > 1)
-    assert found > 0.8
+    assert found > 0.7
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (7, 20), (50, 50), (0, 0)])
