@@ -1,5 +1,6 @@
 """The site of the documentation: what its own directives make; `make docs` builds it, where a warning is an error."""
 
+import importlib
 import re
 import sys
 
@@ -7,6 +8,7 @@ import pytest
 from sphinx.application import Sphinx
 
 from admmbench import list_algorithms, list_losses
+from admmbench.results.reference import digests
 from tests.pages import ROOT
 
 REPORT = "<html><head><title>Report of a small study</title></head><body></body></html>"
@@ -59,11 +61,37 @@ def test_a_kept_report_of_an_earlier_layout_says_so_and_links_a_newer_one():
     for path, page in pages.items():
         assert "<small>Files: " not in page, path  # which are not kept
         note = re.search(r'<main>\n<p class="note older">(.*?)</p>', page)
-        # The present layout has a place for the day in its head.
-        assert bool(note) == ('id="written"' not in page), path
+        # Pages of the present layout name the reference results that they show.
+        assert bool(note) == ('<meta name="reference-results"' not in page), path
+        assert len(page.encode()) < 2_500_000, path
         if note:
             (newer,) = re.findall(r'href="(.*?)"', note[1])
-            assert 'id="written"' in pages[(path.parent / newer).resolve()]
+            assert "reference-results" in pages[(path.parent / newer).resolve()]
+
+
+def test_no_kept_report_is_older_than_the_reference_results_that_it_shows(monkeypatch):
+    """Else `admmbench report NAME --reference` renders it again, see docs/reports.md."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs/_ext"), *sys.path])
+    kept_reports = importlib.import_module("kept_reports")
+    pages = kept_reports.reports(ROOT / "docs")
+    assert len(pages) > 5
+    for page in pages:
+        assert kept_reports.text(page) == page.read_text("utf-8"), page
+
+
+def test_a_kept_report_whose_results_were_computed_again_gets_a_note(site, tmp_path):
+    (name, digest), *_ = digests(["ryu2021_mnist"]).items()
+    meta = '<meta name="reference-results" content="{}={}">'
+    for report, shown in (("a", "0" * 64), ("b", digest)):
+        path = tmp_path / f"docs/reports/{report}/index.html"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"<html><head>{meta.format(name, shown)}</head><main>\n</main></html>")
+    made = site("```{kept-reports}\n```")
+    old, new = ((made / f"reports/{report}/index.html").read_text() for report in "ab")
+    assert "An older report" in old
+    assert "An older report" not in new
+    index = (made / "index.html").read_text()
+    assert index.index("reports/b/") < index.index("reports/a/") < index.index("an older report")
 
 
 def test_without_kept_reports_the_page_says_so(site):

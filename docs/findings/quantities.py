@@ -656,8 +656,8 @@ def audit(study: str) -> tuple[int, list[float], int]:
 
 
 def attacks(study: str) -> list[tuple[str, ...]]:
-    """Return method, total, shown ε and findings of audits in the kept report of equal privacy."""
-    page = (ROOT / "docs/reports/equal_privacy/index.html").read_text()
+    """Return method, total, shown ε and findings of audits in the kept report of equal privacy with later audits."""
+    page = (ROOT / "docs/reports/equal_privacy_audits_later/index.html").read_text()
     table = page.split(f'<table class="budgets" aria-labelledby="{study}-attacks">')[1]
     rows = table.split("</table>")[0].split("<tr>")[2:]
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]

@@ -1,9 +1,13 @@
 """What `admmbench describe` says."""
 
+import json
+
 import pytest
 
 from admmbench import list_algorithms, list_datasets, list_losses
 from admmbench.cli import main
+from admmbench.files.installed import find_all
+from admmbench.study.papers import bibtex
 
 NAMES = {*list_algorithms(), *list_datasets(), *list_losses()} - {"table"}  # which needs a file
 
@@ -56,3 +60,26 @@ def test_a_table_is_described_by_what_is_in_it(tmp_path, capsys):
 def test_what_there_is_not_is_one_line(capsys):
     assert main(["describe", "nothing"]) == 1
     assert "there are admm, " in capsys.readouterr().err
+
+
+def test_a_paper_has_its_bibtex_entry_and_the_commands_that_draw_its_figures(capsys):
+    assert main(["describe", "ryu2022"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("@misc{ryu2022,")
+    assert "eprint = {2202.09409}" in said
+    assert "admmbench figures ryu2022_mnist --reference (kept: " in said
+    assert "ryu2021_mnist" not in said
+
+
+def test_the_papers_have_one_bibtex_entry_each():
+    papers = {path.stem for path in find_all("claims").values()}
+    assert set(bibtex()) == papers
+
+
+def test_the_list_of_studies_has_configurations_and_experiments(capsys):
+    assert main(["list", "--studies"]) == 0
+    said = capsys.readouterr().out
+    assert "headline.yaml" in said
+    assert "ryu2021_mnist " in said
+    main(["list", "--studies", "--json"])
+    assert "huang2019_l2" in json.loads(capsys.readouterr().out)["experiments"]

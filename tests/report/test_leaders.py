@@ -17,7 +17,7 @@ ERRORS = {
 
 
 def rows(*results):
-    return list(leaders.content(results, {}))
+    return list(leaders.content(leaders.compare(results), {}))
 
 
 def privacy(lead):

@@ -105,41 +105,116 @@ def many_rows(tmp_path_factory):
     return written(tmp_path_factory.mktemp("rows") / "index.html", sections, []).as_uri()
 
 
+BOARD = ".board table"
+ROWS = f"{BOARD} tbody tr"
+
+
+def bottoms(tab, selector):
+    """Lower edges of elements that are seen, in pixels."""
+    seen = f"[...document.querySelectorAll('{selector}')].filter(e => e.checkVisibility())"
+    return tab.run(f"{seen}.map(e => e.getBoundingClientRect().bottom)")
+
+
+def pictures(tab):
+    """Sides of the pictures that are seen beside boards, and their titles."""
+    return tab.run(
+        "[...document.querySelectorAll('.board .pictures figure')].filter(e => e.checkVisibility())"
+        ".map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right, e.dataset.title])"
+    )
+
+
 @needs_browser
-@pytest.mark.parametrize(
-    ("width", "height", "rows"), [(1300, 900, 10), (1200, 800, 10), (390, 844, 5)]
-)
-def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, height, rows):
+@pytest.mark.parametrize(("width", "height"), [(1600, 900), (1300, 900), (1200, 800), (390, 844)])
+def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, height):
     with browser.tab(tmp_path, width=width, height=height) as tab:
         opened(tab, many_rows)
-        ends = tab.run(
-            "[...document.querySelectorAll('.rows tbody tr')].map(e => e.getBoundingClientRect().bottom)"
-        )
-        assert sum(end <= height for end in ends) >= rows
+        assert len(bottoms(tab, ROWS)) == 3
+        assert max(bottoms(tab, ROWS)) <= height * 0.65  # there is room for more methods
         words = tab.run("document.querySelector('.short').innerText")
         assert words.startswith("All 10 settings are undecided")
-        # Nothing scrolls within the answer: the sentence, then the rows, then the pictures, as wide as the page allows.
-        blocks = "[...document.querySelectorAll('.groups, .group, .group > *, .pictures, .pictures figure')]"
-        wide = f"{blocks}.some(e => e.scrollWidth > e.clientWidth + 1)"
-        assert not tab.run(wide)
-        drawn = (
-            "[...document.querySelectorAll('.pictures svg')].map(e => e.getBoundingClientRect())"
+        assert bottoms(tab, ".short")[0] < bottoms(tab, ".verdicts")[0] < bottoms(tab, ROWS)[0]
+        # Nothing scrolls sideways: neither the page, nor the leaderboard, nor a picture.
+        assert tab.run("document.documentElement.scrollWidth") <= width
+        wide = "[...document.querySelectorAll('.board, .board *:not(svg, svg *)')]"
+        assert not tab.run(
+            f"{wide}.some(e => e.scrollWidth > e.clientWidth + 1 && e.matches('div'))"
         )
-        assert tab.run(f"{drawn}.length") == 10
-        assert max(ends) < tab.run(f"Math.min(...{drawn}.map(e => e.top))")
-        assert tab.run(f"Math.max(...{drawn}.map(e => e.right))") <= width
-        across = tab.run(f"new Set({drawn}.map(e => Math.round(e.left))).size")
-        assert across == (1 if width < 1000 else 3)
-        sentence = tab.run("document.querySelector('.short').getBoundingClientRect().bottom")
-        assert sentence <= min(ends)
+        ((left, right, title),) = pictures(tab)
+        assert title == "equal_privacy_one, ε = 0.5"
+        assert right <= width
+        board = tab.run(f"document.querySelector('{BOARD}').getBoundingClientRect().right")
+        assert (left > board) == (width > 1000)
         # The menu is beside the page or below the answer, and hides nothing.
         nav, first = (
             tab.run(
                 f"(({{left, top}}) => [left, top])(document.querySelector('{part}').getBoundingClientRect())"
             )
-            for part in ("nav", ".rows")
+            for part in ("nav", BOARD)
         )
-        assert nav[1] > first[1] if width < 1000 else nav[0] < first[0]
+        assert nav[0] < first[0] if width == 1600 else nav[1] > first[1]
+
+
+@needs_browser
+def test_letters_of_the_first_screen_are_readable_on_phones(browser, many_rows, tmp_path):
+    with browser.tab(tmp_path, width=390, height=844) as tab:
+        opened(tab, many_rows)
+        texts = "[...document.querySelectorAll('.short, .verdicts, .board td, .board th')]"
+        assert (
+            tab.run(f"Math.min(...{texts}.map(e => parseFloat(getComputedStyle(e).fontSize)))")
+            >= 12
+        )
+        drawn = "[...document.querySelectorAll('.board figure:not([hidden]) svg text')]"
+        height = f"{drawn}.map(e => e.getBoundingClientRect().height)"
+        assert tab.run(f"Math.min(...{height})") >= 10
+
+
+@needs_browser
+def test_a_column_of_the_leaderboard_sorts_it_and_shows_its_picture(tab, many_rows):
+    opened(tab, many_rows)
+    assert len(pictures(tab)) == 1
+    column = "document.querySelectorAll('.board th[data-picture]')[3]"
+    tab.run(f"{column}.querySelector('button').click()")
+    place = tab.run(f"{column}.cellIndex")
+    values = [float(row[place]) for row in cells(tab, BOARD)[2:] if row[0] in LABELS]
+    assert values == sorted(values)
+    ((_, _, title),) = pictures(tab)
+    assert tab.run(f"{column}.innerText").strip() == title.rpartition(" ")[2]
+    tab.choose(".board select", tab.run("document.querySelectorAll('.board option')[5].value"))
+    ((_, _, other),) = pictures(tab)
+    assert other != title
+
+
+@needs_browser
+def test_a_filter_hides_methods_in_tables_pictures_and_curves(tab, many_rows):
+    opened(tab, many_rows)
+    tab.wait("!!document.querySelector('.explore [data-label]')")
+    first, *others = LABELS[2:]
+    tab.run("document.querySelector('.methods').open = true")
+    tab.run(
+        f"[...document.querySelectorAll('.methods input')].find(e => e.value === {json.dumps(first)}).click()"
+    )
+    assert f"{len(LABELS) - 1} of {len(LABELS)}" in tab.run(
+        "document.querySelector('.methods summary').innerText"
+    )
+    seen = (
+        "[...document.querySelectorAll('tbody th, [data-method]')]"
+        ".filter(e => e.getClientRects().length && e.checkVisibility())"
+        ".map(e => e.dataset.method ?? e.innerText.trim())"
+    )
+    found = tab.run(seen)
+    assert first not in found
+    assert set(others) <= set(found)
+    press(tab, "CSV", within=".board")
+    saved = tab.downloaded("answer-matrix.csv")
+    assert others[0] in saved
+    assert f"\n{first}," not in saved
+    legend = "[...document.querySelectorAll('.explore [data-label]')].map(e => e.dataset.label)"
+    tab.wait(f"!{legend}.includes({json.dumps(first)})")
+    assert set(others) <= set(tab.run(legend))
+    tab.run(
+        "[...document.querySelectorAll('.methods button')].find(e => e.innerText === 'All').click()"
+    )
+    assert first in tab.run(seen)
 
 
 @needs_browser
@@ -158,7 +233,7 @@ def test_the_first_screen_of_other_studies_says_who_leads_and_which_claims_hold(
 ):
     with browser.tab(tmp_path, width=1300, height=900) as tab:
         opened(tab, page)
-        for part in (".winners tbody tr:last-child", ".papers"):
+        for part in (".board tbody tr:last-child", ".papers"):
             assert tab.run(f"document.querySelector('{part}').getBoundingClientRect().bottom") < 900
 
 
@@ -352,8 +427,8 @@ def test_heads_over_several_columns_shrink_with_them(browser, tmp_path):
         for name in ("one", "two")
     ]
     address = written(tmp_path / "index.html", sections, []).as_uri()
-    matrix = "#answer-matrix + .scroll"
-    with browser.tab(tmp_path, width=390, height=844) as tab:
+    matrix = ".board .scroll"
+    with browser.tab(tmp_path) as tab:
         opened(tab, address)
         tools = shape(tab, matrix)
         heads = f"[...document.querySelectorAll('{tools} .columns label')].map(e => e.innerText)"
@@ -372,7 +447,6 @@ def test_heads_over_several_columns_shrink_with_them(browser, tmp_path):
         tab.run(box.format(-1))
         tab.run(box.format(-2))
         assert cells(tab, matrix) == whole
-        assert tab.run("document.documentElement.scrollWidth") == 390
         assert tab.complaints() == []
 
 

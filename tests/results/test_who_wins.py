@@ -177,7 +177,7 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     content = answer.content(compare(studies), {})
     assert short(content) == (
         "ObjP wins on MNIST at ε = 1, 2. OutP second, added later, is better than the best and leads on MNIST at "
-        "ε = 1, 2. Never shown to be behind: ObjP."
+        "ε = 1, 2. Nowhere significantly worse: ObjP."
     )
     assert words().others_added(content["answer"]) == (
         "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at "
@@ -189,7 +189,7 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     assert row.added[1].difference.centre == pytest.approx(-0.0799, abs=1e-4)
     ranks = {each.label: each.ranks for each in content["groups"][0]["control_tables"][0]["rows"]}
     assert (ranks["ObjP"], ranks["OutP second"]) == ((1, 1), None)
-    cells = {each["label"]: each["cells"][0].verdict for each in content["matrix"]["rows"]}
+    cells = {each["label"]: each["cells"][0].verdict for each in content["board"]["rows"]}
     assert (cells["ObjP"], cells["OutP second"], cells["OutP first"]) == (
         "winner",
         "better",
@@ -210,7 +210,7 @@ def test_methods_that_are_no_better_than_a_constant_are_said_to_be_so_first():
     assert short(content).startswith(
         "No method is better than a constant prediction on MNIST at ε = 1, 2 (the commonest class: 5.00 %). ObjP wins"
     )
-    assert content["matrix"]["constants"]
+    assert content["board"]["constants"]
     # One method is as good as it, in which nothing is won; then one is better.
     same = compare([with_constant(study(CLEAR), 0.115)])
     assert short(answer.content(same, {})).startswith("No method is better")
@@ -218,7 +218,7 @@ def test_methods_that_are_no_better_than_a_constant_are_said_to_be_so_first():
     assert short(better) == "ObjP wins on MNIST at ε = 1."
     unknown = answer.content(compare([study(CLEAR)]), {})
     assert short(unknown) == short(better)
-    assert not unknown["matrix"]["constants"]
+    assert not unknown["board"]["constants"]
 
 
 def test_a_constant_is_no_yardstick_of_another_metric():
@@ -228,10 +228,10 @@ def test_a_constant_is_no_yardstick_of_another_metric():
     assert np.isnan(lead(timed.assign(seconds=seconds))["constant"])
 
 
-def test_where_a_method_that_was_added_leads_it_is_not_said_that_none_wins_alone():
+def test_a_method_that_was_added_and_leads_comes_after_the_best_of_the_others():
     studies = [study({**LATER, **ALIKE}, k, added=NAMES, margin=0.002) for k in (1.0, 2.0)]
     assert short(answer.content(compare(studies), {})).startswith(
-        "ObjP and ObjT are the best and equivalent on MNIST at ε = 1, 2. OutP second, added later, is better"
+        "ObjP and ObjT are equivalent on MNIST at ε = 1, 2 (margin 0.20 points). OutP second, added later, is better"
     )
 
 
@@ -298,32 +298,32 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
             [TIED],
             "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would be conclusive with 80 % power.",
         ),
-        ([ALIKE], "ObjP and ObjT are the best and equivalent on MNIST at ε = 1."),
+        ([ALIKE], "ObjP and ObjT are equivalent on MNIST at ε = 1 (margin 0.20 points)."),
         (
             [CLEAR, CLEAR],
-            "ObjP wins on MNIST at ε = 1, 2. Never shown to be behind: ObjP.",
+            "ObjP wins on MNIST at ε = 1, 2. Nowhere significantly worse: ObjP.",
         ),
         (
             [CLEAR, TIED],
             "ObjP wins on MNIST at ε = 1. 1 of 2 settings is undecided: 4,600 seeds would be conclusive with "
             "80 % power. "
-            "Never shown to be behind: ObjP.",
+            "Nowhere significantly worse: ObjP.",
         ),
         (
             [TIED, TIED],
             "Both settings are undecided: 4,600 seeds each would be conclusive with 80 % power. "
-            "Never shown to be behind: ObjP and ObjT.",
+            "Nowhere significantly worse: ObjP and ObjT.",
         ),
         (
             [ALIKE, ALIKE],
-            "No method wins alone. ObjP and ObjT are the best and equivalent on MNIST at ε = 1, 2. Never shown to be "
-            "behind: ObjP and ObjT.",
+            "ObjP and ObjT are equivalent on MNIST at ε = 1, 2 (margin 0.20 points). Nowhere "
+            "significantly worse: ObjP and ObjT.",
         ),
         ([CLEAR, OUTP_WINS], "ObjP wins on MNIST at ε = 1. OutP wins on MNIST at ε = 2."),
         (
             [FOUR, FOUR],
-            "No method wins alone. Several methods are the best and equivalent: on MNIST 4 at ε = 1 and 4 at ε = 2. "
-            "Never shown to be behind: ObjP, ObjT, OutP and ObjPM.",
+            "ObjP; ObjT; OutP; ObjPM are in the best group on MNIST at ε = 1, 2 (margin 0.20 points). "
+            "Nowhere significantly worse: ObjP, ObjT, OutP and ObjPM.",
         ),
     ],
 )
@@ -407,7 +407,7 @@ def test_two_names_of_one_run_are_one_rival():
     assert ranks == {"ObjP": 1, "ObjPM": 1, "ObjT": 2, "OutP": 3}
     content = answer.content(found, {})
     assert short(content) == "ObjP = ObjPM wins on MNIST at ε = 1."
-    assert [row["label"] for row in content["matrix"]["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
+    assert [row["label"] for row in content["board"]["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
     (beside,) = content["groups"][0]["control_tables"]
     assert [row.label for row in beside["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
     assert beside["control"] == "ObjP = ObjPM"
@@ -451,7 +451,7 @@ def test_a_method_that_is_another_one_at_one_budget_alone_is_itself_elsewhere():
         "OutP": 3.5,
     }
     content = answer.content(found, {})
-    assert short(content).endswith("Never shown to be behind: ObjPM.")
+    assert short(content).endswith("Nowhere significantly worse: ObjPM.")
 
 
 @pytest.mark.parametrize(

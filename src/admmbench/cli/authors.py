@@ -22,21 +22,37 @@ if TYPE_CHECKING:
 
 @Command
 def _list(options: argparse.Namespace) -> None:
-    """List methods, losses and data sets.
+    """List methods, losses and data sets, or studies.
 
       admmbench list
+      admmbench list --studies
 
-    --json  print one JSON document
+    --studies  list the configurations of studies, and the experiments, with their titles
+    --json     print one JSON document
     """
     from admmbench import algorithms, list_algorithms, list_datasets, list_losses
+    from admmbench.files.installed import find_all
+    from admmbench.study import papers
 
+    if options.studies:
+        titles = {name: found.title for name, found in papers.read_experiments().items()}
+        studies = [name for name in find_all() if name != "config.yaml"]
+        if options.json:
+            return print_json({"studies": studies, "experiments": titles})
+        print(f"Run one with `admmbench study config/NAME`: {', '.join(studies)}")
+        print(
+            "Experiments of these, or one with `admmbench study --config 'experiments=[\"NAME\"]'`:"
+        )
+        for name, title in titles.items():
+            print(f"  {name:<28} {title}")
+        return None
     names = {
         "methods": list_algorithms(),
         "other names": [f"{alias} ({_meaning_of_alias(alias)})" for alias in algorithms.ALIASES],
         "losses": list_losses(),
         "data sets": list_datasets(),
     }
-    _print_facts(names, options)
+    return _print_facts(names, options)
 
 
 def _print_facts(facts: Mapping[str, Any], options: argparse.Namespace) -> None:
@@ -60,20 +76,25 @@ def _meaning_of_alias(alias: str) -> str:
 
 @Command
 def _describe(options: argparse.Namespace) -> None:
-    """Describe a method, a loss or a data set.
+    """Describe a method, a loss, a data set or a paper.
 
       admmbench describe objp
+      admmbench describe ryu2021
       admmbench describe '{name: table, path: patients.csv, target: sick}'
 
-    NAME    of it, the path of a method or a loss, or YAML of a data set with its settings
+    NAME    of it, the path of a method or a loss, or YAML of a data set with its settings; of a paper,
+            the commands that draw its figures, and its BibTeX entry
     --json  print one JSON document
     """
     from admmbench import algorithms, datasets, list_datasets, list_losses
     from admmbench.problems import losses
+    from admmbench.study import papers
 
     spec = parse_yaml(options.name, "NAME")
     if isinstance(spec, dict) or spec in list_datasets():
         facts = _facts_of_data(datasets.describe(spec))
+    elif options.name in papers.bibtex():
+        facts = {"text": papers.describe(options.name)}
     elif options.name in list_losses():
         facts = _facts_of_class(losses.resolve(options.name))
     elif options.name in algorithms.ALIASES:

@@ -32,6 +32,8 @@ _WIDTH, _LONGEST, _ROW, _TOP, _BOTTOM, _EDGE = 2.95, 1.65, 0.14, 0.22, 0.4, 0.08
 _SIZES = {"winner": 7.0, "better": 7.0, "equivalent": 5.0, "undecided": 5.0}
 """Sizes of markers, in points, by the marks of methods that are not significantly worse than another."""
 _BEHIND = 3.0
+METHOD = "method:"
+"""Beginning of the identifiers of what a drawing shows of a method; the part and all its labels follow."""
 _INK, _SOFT, _BAND = "#1d2125", "#59626b", "#dcefe2"
 
 
@@ -92,7 +94,7 @@ def differences(setting: xr.Dataset) -> Differences | None:
     rows = rows.iloc[means[rows.index].argsort(kind="stable")].reset_index(names="label")
     unit = "points" if setting["fraction"] else str(setting["units"].item()).removeprefix("1")
     epsilon, shown_base = float(setting["epsilon"]), " = ".join(same[base])
-    where = f"{proper(str(setting['dataset'].item()))} at total {budget(epsilon)}"
+    where = f"{proper(str(setting['dataset'].item()))} at {budget(epsilon)}"
     title = f"{setting['long_name'].item()} on {where}: differences from {shown_base}"
     return Differences(title, epsilon, shown_base, unit, float(setting["margin"]) * factor, rows)
 
@@ -134,8 +136,8 @@ def _draw_setting(
     for number, row in enumerate(rows.itertuples()):
         _draw_row(panel, number, row, looks[str(row.label)])
     panel.set_yticks(range(len(rows)), labels=labels)
-    for text, mark in zip(panel.get_yticklabels(), rows["mark"], strict=True):
-        text.set_color(_INK if mark in _SIZES else _SOFT)
+    for text, row in zip(panel.get_yticklabels(), rows.itertuples(), strict=True):
+        text.set(color=_INK if row.mark in _SIZES else _SOFT, gid=f"{METHOD}label:{row.line}")
     panel.set_ylim(len(rows) - 0.4, -0.6)
     panel.tick_params(axis="y", length=0)
     panel.grid(False, axis="y")
@@ -156,13 +158,15 @@ def table(settings: Iterable[Differences]) -> pd.DataFrame:
 
 def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
     """Draw the interval and the marker: large for a winner, hollow if inconclusive, small if significantly worse."""
+    own = f"{METHOD}mark:{row.line}"
     if math.isnan(row.difference):
-        how: dict[str, Any] = {"va": "center", "color": _SOFT, "fontsize": SMALL_PRINT}
+        how: dict[str, Any] = {"va": "center", "color": _SOFT, "fontsize": SMALL_PRINT, "gid": own}
         panel.annotate("failed or diverged", (0, number), (4, 0), textcoords="offset points", **how)
         return
     if not math.isnan(row.lower):
         ends = [row.lower, row.upper]
-        panel.plot(ends, [number, number], color=look.color, linewidth=1.1)
+        interval = f"{METHOD}interval:{row.line}"
+        panel.plot(ends, [number, number], color=look.color, linewidth=1.1, gid=interval)
     hollow = row.mark == "undecided"
     panel.plot(
         row.difference,
@@ -173,6 +177,7 @@ def _draw_row(panel: Axes, number: int, row: Any, look: Look) -> None:
         markerfacecolor="white" if hollow else look.color,
         markeredgewidth=1.0 if hollow else 0,
         clip_on=False,
+        gid=own,
     )
 
 

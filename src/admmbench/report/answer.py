@@ -56,9 +56,9 @@ def content(
     -------
     dict
         ``answer``; ``comparisons``, the number of pairs of methods of all settings; ``added``, methods that were added
-        after the study was stated; ``marks`` in the pictures; ``groups``, one for each experiment, with its
-        ``pictures``, the identifier of its ``curves``, ``summaries`` and ``control_tables``, all methods against the
-        control; ``mixed``, whether the units of settings differ; ``matrix`` of all methods and settings; ``notes``.
+        after the study was stated; ``groups``, one for each experiment, with the
+        identifier of its ``curves``, ``summaries`` and ``control_tables``, all methods against the control; ``mixed``,
+        whether the units of settings differ; ``board``, see :func:`make_board`; ``notes``.
     """
     places = _places(comparison)
     summaries = [
@@ -69,10 +69,9 @@ def content(
         "answer": Answer(summaries, _unbeaten(comparison), _several_names(comparison, places)),
         "comparisons": int(comparison.attrs["comparisons"]),
         "added": _added_labels(comparison),
-        "marks": {*marks(comparison).values.flat},
-        "groups": list(_groups(comparison, summaries, experiments, looks or {})),
+        "groups": list(_groups(comparison, summaries, experiments)),
         "mixed": len({summary.unit for summary in summaries}) > 1,
-        "matrix": _matrix(comparison),
+        "board": make_board(comparison, looks or {}, "s"),
         "notes": _notes(comparison, places),
     }
 
@@ -88,17 +87,13 @@ def _groups(
     comparison: xr.Dataset,
     summaries: list[SettingSummary],
     experiments: Mapping[str, Experiment],
-    looks: Mapping[str, Mapping[str, Look]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the group of each experiment: its pictures, its settings, and its methods against the control."""
+    """Yield the group of each experiment: its curves, its settings, and its methods against the control."""
     pairs = zip(compared_settings(comparison), summaries, strict=True)
     for name, members in itertools.groupby(pairs, key=lambda pair: pair[1].experiment):
         group_settings, group_summaries = zip(*members, strict=True)
         yield {
             "first": group_summaries[0],
-            "pictures": picture.draw_settings(comparison, name, looks[name])
-            if name in looks
-            else [],
             "curves": f"{name}-figure-{curves(experiments[name].figures)}"
             if name in experiments and len(group_summaries) > 1
             else "",
@@ -268,8 +263,13 @@ def _ascending(setting: xr.Dataset, *verdicts: str) -> list[str]:
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
-def _matrix(comparison: xr.Dataset) -> dict[str, Any]:
-    """Return the table of all methods in all settings, by mean rank where a method has one."""
+def make_board(
+    comparison: xr.Dataset, looks: Mapping[str, Mapping[str, Look]], prefix: str
+) -> dict[str, Any]:
+    """Return the leaderboard of a comparison: all methods in all settings, by mean rank where a method has one.
+
+    Its ``pictures`` of differences are by the number of the setting; the prefix makes their identifiers unique.
+    """
     ranks = mean_ranks(comparison).to_series()
     compared = comparison["algorithm"].values[comparison["compared"].any("setting").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
@@ -286,6 +286,7 @@ def _matrix(comparison: xr.Dataset) -> dict[str, Any]:
             if aliases[label][0] == label
         ],
         "constants": bool(comparison["constant"].notnull().any()),
+        "pictures": picture.draw_settings(comparison, looks, prefix),
     }
 
 

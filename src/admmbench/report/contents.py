@@ -64,11 +64,17 @@ def gather(folder: Path, page: Path, partitions: Path | None = None) -> Gathered
     for name, suffix in itertools.product(paths, FORMATS):
         file = paths[name].with_suffix(f".{suffix}")
         if file.exists():
-            address = Path(os.path.relpath(file, page.parent)).as_posix()
-            links[name][suffix] = quote(address)
+            links[name][suffix] = _address(file, page)
     parts = _partitions(experiment, partitions)
     missing = list(_missing_data(experiment))
-    return (Section(results, experiment, drawings, links, looks, audits, parts), missing)
+    address = _address(folder / "results.nc", page)
+    section = Section(results, experiment, drawings, links, looks, audits, parts, address=address)
+    return (section, missing)
+
+
+def _address(file: Path, page: Path) -> str:
+    """Return the address of a file as a page sees it."""
+    return quote(Path(os.path.relpath(file, page.parent)).as_posix())
 
 
 def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered:
@@ -137,8 +143,9 @@ def gather_reference(configuration: str) -> list[Gathered]:
     references = reference.load(study.experiments)
     if not references:
         raise ValueError(f"{configuration}: its experiments have no reference results")
+    digests = reference.digests(references)
     return [
-        (Section(references[name], experiment, looks=study.looks), [])
+        (Section(references[name], experiment, looks=study.looks, digest=digests[name]), [])
         if name in references
         else (None, [Missing(experiment.title, "all_runs", "not_kept")])
         for name, experiment in study.experiments.items()

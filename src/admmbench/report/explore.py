@@ -33,7 +33,18 @@ PRECISE, FINE = 6, 3
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""
 
-SCRIPTS = ("page", "tables", "claims", "data", "chart", "finals", "explore", "files", "main")
+SCRIPTS = (
+    "page",
+    "tables",
+    "board",
+    "claims",
+    "data",
+    "chart",
+    "finals",
+    "explore",
+    "files",
+    "main",
+)
 """Files of the page's script, in the order in which they are joined; the last starts what the others define."""
 
 # Beginnings of the names of metrics of noise and budgets.

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from admmbench.inference.intervals import ROUNDING
-from admmbench.report.answer import summarize_setting
+from admmbench.report.answer import make_board, summarize_setting
 from admmbench.report.data import Lead, LeadPrivacy, PrivacyKind, SettingSummary
 from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, compared_settings, lead
 
 if TYPE_CHECKING:
+    from admmbench.figures.look import Look
     from admmbench.study.experiment import Experiment
 
 
+def compare(experiments: Iterable[xr.Dataset]) -> list[tuple[xr.Dataset, xr.Dataset]]:
+    """Return the experiments whose budgets the answer at equal privacy leaves out, each with its comparison."""
+    pairs = (
+        (results, lead(results)) for results in experiments if not statistics.of_whole_runs(results)
+    )
+    return [(results, comparison) for results, comparison in pairs if comparison is not None]
+
+
+def boards(
+    compared: Sequence[tuple[xr.Dataset, xr.Dataset]], looks: Mapping[str, Mapping[str, Look]]
+) -> dict[str, dict[str, Any]]:
+    """Return the leaderboard of each experiment by its name, see `admmbench.report.answer.make_board`."""
+    return {
+        results.attrs["experiment"]: make_board(comparison, looks, f"l{number}-")
+        for number, (results, comparison) in enumerate(compared)
+    }
+
+
 def content(
-    experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experiment]
+    compared: Iterable[tuple[xr.Dataset, xr.Dataset]], definitions: Mapping[str, Experiment]
 ) -> Iterator[Lead]:
-    """Yield a row for each experiment and budget that the answer at equal privacy leaves out."""
-    for results in experiments:
-        comparison = None if statistics.of_whole_runs(results) else lead(results)
-        if comparison is None:
-            continue
+    """Yield a row for each setting of experiments with their comparisons, see :func:`compare`."""
+    for results, comparison in compared:
         definition = definitions.get(results.attrs["experiment"])
         private = statistics.equally_private(results)
         constrained = statistics.is_constrained(results)

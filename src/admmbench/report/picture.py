@@ -38,6 +38,8 @@ def inline(text: str, prefix: str, label: str) -> Markup:
     """
     head, _, body = text.partition("<svg")[2].partition(">")
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', head))
+    # What a drawing shows of a method has its labels, so that the page can hide it.
+    body = re.sub(rf' id="{differences.METHOD}\w+:([^"]*)"', r' data-method="\1"', body)
     # The page needs no names of groups, no rotations by nothing, no indentation and no checksum of the file.
     useless = r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^)]*\)"|(?<=\n) +|<!-- sha256 .*\n'
     body = re.sub(useless, "", body)
@@ -61,13 +63,20 @@ def _settings(comparison: xr.Dataset | None, experiment: str) -> dict[int, Diffe
 
 
 def draw_settings(
-    comparison: xr.Dataset, experiment: str, looks: Mapping[str, Look]
-) -> list[Markup]:
-    """Draw the differences of the methods in each setting of an experiment in which two of them have a mean."""
-    return [
-        _part(differences.draw([shown], looks), shown.title, f"s{number}", shown.title)
-        for number, shown in _settings(comparison, experiment).items()
-    ]
+    comparison: xr.Dataset, looks: Mapping[str, Mapping[str, Look]], prefix: str
+) -> dict[int, Markup]:
+    """Draw the differences in each setting in which two methods have a mean, by its number in the comparison.
+
+    Looks are by experiment and label; an experiment without looks has no pictures.
+    """
+    return {
+        number: _part(
+            differences.draw([shown], looks[name]), shown.title, f"{prefix}{number}", shown.title
+        )
+        for name in dict.fromkeys(map(str, comparison["experiment"].values))
+        if name in looks
+        for number, shown in _settings(comparison, name).items()
+    }
 
 
 def _attacks(audits: Sequence[tuple[Run, Audit]]) -> list[Attacks]:

@@ -56,6 +56,10 @@ class Section:
     """Existing files of each of its partitions."""
     reference: xr.Dataset | None = None
     """Reference results of the experiment; None if there are none."""
+    address: str = ""
+    """Address of the file of its results, as the page sees it; empty without such a file."""
+    digest: str = ""
+    """SHA-256 of its reference results, if the page shows these."""
 
     @property
     def name(self) -> str:
@@ -106,6 +110,7 @@ def render(
     page_looks = look.of_results(experiments)
     sections = [replace(section, looks={**page_looks, **section.looks}) for section in sections]
     looks = {section.name: section.looks for section in sections}
+    leading = leaders.compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
         configuration=configuration,
@@ -125,7 +130,8 @@ def render(
             else {}
             for section in sections
         },
-        leaders=list(leaders.content(experiments, definitions)),
+        leaders=list(leaders.content(leading, definitions)),
+        boards=leaders.boards(leading, looks),
         protected=collected(
             (unit, results.attrs["title"])
             for results in experiments
@@ -141,6 +147,8 @@ def render(
         here=here,
         level=confidence(LEVEL),
         together=confidence(TOGETHER),
+        result_files={section.name: section.address for section in sections if section.address},
+        digests={section.name: section.digest for section in sections if section.digest},
         explore=explore.content(experiments, looks),
     )
 

@@ -30,7 +30,9 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
             yield as_rich(f"{title}: mean {spread}", tables.errors(results, reduction))
     if statistics.of_whole_runs(results):
         yield "Budgets are totals of whole runs: the report says who wins at equal privacy."
-    yield from (escape(words().lead(lead)) for lead in leaders.content([results], {}))
+    yield from (
+        escape(words().lead(lead)) for lead in leaders.content(leaders.compare([results]), {})
+    )
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
     yield from (escape(words().protects(protected)) for protected in tables.protected(results))

@@ -270,7 +270,7 @@ def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
         setting = of_rivals.isel(setting=place, drop=True).reset_coords(drop=True).to_dataframe()
         # Means of the same errors in another order may differ in their last digits.
         means = setting["mean"].round(12).fillna(np.inf).groupby(setting["same_as"]).first()
-        ranks[place] = setting["same_as"].map(means.rank())
+        ranks[place] = setting["same_as"].map(means.rank()).astype(float)
     mean = pd.DataFrame(ranks).mean(axis=1).sort_values(kind="stable")
     return xr.DataArray(mean, dims="algorithm")
 

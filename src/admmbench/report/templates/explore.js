@@ -252,7 +252,7 @@ async function show() {
   const data = await load(state.experiment);
   if (own !== turn) return;
   const view = settle(data);
-  const all = curvesOf(data, view);
+  const all = curvesOf(data, view).filter((curve) => listed(curve.label));
   const curves = all.filter((curve) => !state.hide.includes(curve.label));
   current = { data, view, all, curves };
   fillControls(data, view);

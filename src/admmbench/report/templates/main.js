@@ -6,7 +6,10 @@ document.getElementById("written").textContent = new Date(document.lastModified)
 const stated = document.querySelector(".stated");
 if (stated) startClaims(stated);
 linkParts();
-document.querySelectorAll("main table:not(.rows)").forEach(enliven);
+startMethods();
+document.querySelectorAll("main table").forEach(labelCells);
+document.querySelectorAll("main table").forEach(enliven);
+document.querySelectorAll(".board").forEach(startBoard);
 unfold();
 // The view takes its room when it is drawn: what the address names has moved by then.
 if (section) startExplore().then(() => document.getElementById(location.hash.slice(1))?.scrollIntoView());

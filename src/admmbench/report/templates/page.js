@@ -37,7 +37,7 @@ function asked(part) {
 /** Put a link to itself behind the words of every heading, caption, figure and claim that has a name. */
 function linkParts() {
   for (const part of document.querySelectorAll(":is(h2, h3, p.caption, summary, figure, tr)[id]")) {
-    if (part.closest("#explore-view")) continue;
+    if (part.closest("#explore-view, .pictures")) continue;
     const link = make("a", { class: "permalink", href: `#${part.id}`, "aria-label": "Link to this part" }, "#");
     const small = part.querySelector("th > small"); // below the statement of a claim
     if (small) small.before(link);

@@ -19,7 +19,7 @@ function words(cell) {
 
 /** Rows of a table as it is shown, cells that span columns repeated. */
 function rowsOf(table) {
-  const shown = (parts) => [...parts].filter((part) => !part.hidden);
+  const shown = (parts) => [...parts].filter((part) => !part.hidden && !part.matches(".unlisted"));
   const spread = (cell) => Array(cell.colSpan).fill(words(cell));
   return shown(table.rows).map((row) => shown(row.cells).flatMap(spread));
 }
