@@ -39,10 +39,10 @@ def boards(
 
 
 def content(
-    compared: Iterable[tuple[xr.Dataset, xr.Dataset]], definitions: Mapping[str, Experiment]
+    pairs: Iterable[tuple[xr.Dataset, xr.Dataset]], definitions: Mapping[str, Experiment]
 ) -> Iterator[Lead]:
     """Yield a row for each setting of experiments with their comparisons, see :func:`compare`."""
-    for results, comparison in compared:
+    for results, comparison in pairs:
         definition = definitions.get(results.attrs["experiment"])
         private = statistics.equally_private(results)
         constrained = statistics.is_constrained(results)
