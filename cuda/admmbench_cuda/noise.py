@@ -88,7 +88,7 @@ def perturb(
         return 0.0
     inverse = 1 / grid  # both are powers of two
     steps = scale * inverse
-    few = _EACH_ENTRY if steps > _FINE else _FEW
+    few = _EACH_ENTRY if abs(steps) > _FINE else _FEW
     words, noise, place = room.words, room.noise, (release.t, release.number)
     round_, release_ = np.uint64(release.t), np.uint64(release.number)
     k0, k1 = np.uint64(key[0]), np.uint64(key[1])

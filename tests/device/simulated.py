@@ -206,6 +206,7 @@ def main() -> None:
             sensitivity=sensitivity,
             dtype="float64",
             privacy={"noise": law},
+            mirror=data is whole and method != "iadmm",
         )
         cpu = run_rounds(spec, data).variables()["arrays"]
         gpu = run_rounds(spec, data, Context(device="cuda")).variables()["arrays"]
@@ -242,6 +243,14 @@ def main() -> None:
             noise.perturb(values, release, np.array([1, 2]), thread, 0.5, 0.25, room)
         assert (found == 0).any()
         assert not np.signbit(found[found == 0]).any()
+    # A mirror adds the negated noise to the bit, on a coarse grid and on one with more bits for each entry.
+    for law, grid, lane in itertools.product((0, 1), (0.25, 2.0**-45), range(20)):
+        one, other = np.zeros((2, noise.EACH))
+        release, thread = noise.Release(law, 1, 0, False), noise.Thread(0, lane, noise.TILE)
+        for values, scale in ((one, 0.5), (other, -0.5)):
+            noise.perturb(values, release, np.array([1, 2]), thread, scale, grid, room)
+        np.testing.assert_array_equal(other, -one)
+        assert one.any() or grid > 1e-9
     # Models cost more to copy than products of 13 records.
     rows.COPY = 13
     given = spec.model_copy(update={"dataset": narrow})

@@ -35,6 +35,14 @@ RUNS = {
         {"privacy": {"covers": "every_trial", "trials": 3}},
         {"privacy": {"total": 1, "covers": "every_trial", "trials": 3}, "sensitivity": "global"},
     ),
+    "a mirror outside a search": (
+        {
+            "privacy": {"total": 1, "covers": "every_trial", "trials": 3},
+            "sensitivity": "global",
+            "mirror": True,
+        },
+        {"epsilon": 1.0, "mirror": True},
+    ),
     "one kind of budget": ({"privacy": {"total": 1}, "epsilon": 1.0}, {"epsilon": 1.0}),
     "a set that the method keeps to": (
         {"algorithm": "dpsgd", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
@@ -113,6 +121,10 @@ RUNS = {
     "a secure sum with one scale of noise": (
         SUMS | {"sensitivity": "local", "privacy": {"trust": "secure_sum"}},
         SUMS | {"privacy": {"trust": "secure_sum"}},
+    ),
+    "a mirror of noise that is drawn where it is added": (
+        {"algorithm": "dvp", "epsilon": 1.0, "mirror": True},
+        {"algorithm": "outp", "epsilon": 1.0, "mirror": True},
     ),
     "a total of what has noise": (
         {"algorithm": "admm", "privacy": {"total": 1.0}, "sensitivity": "global"},

@@ -36,6 +36,8 @@ def figure(**keys):
     return {"figures": [{"name": "a", "kind": "tradeoff", **keys}]}
 
 
+ANALYSES = {"interim_analyses": [2, 4]}
+PAIRED = {"pairs": {}, **ANALYSES, "mirrored": {"ObjP": {1: 2}}}
 REFUSED = {
     "budgets of a method beside privacy": {"algorithms": [{**OBJP, "privacy": {"total": 1}}]},
     "one value of a setting of privacy": {
@@ -72,6 +74,31 @@ REFUSED = {
         "tuning": {},
         "algorithms": [TUNED],
     },
+    "pairs where seeds leave a setting open": {"pairs": {}},
+    "pairs at equal totals": {"pairs": {}, **ANALYSES, "privacy": {}, "epsilon": 1, "figures": []},
+    "pairs of errors, not of times": {"pairs": {}, **ANALYSES, "timed": True},
+    "pairs outside a search": {"pairs": {}, **ANALYSES, "privacy": COVERED},
+    "pairs of one test set": {
+        "pairs": {},
+        **ANALYSES,
+        "agents": {"scheme": "iid", "agents": 2, "train": 900, "shuffle": True},
+    },
+    "pairs after methods there are": {"pairs": {"after": 1}, **ANALYSES},
+    "mirrors where pairs are stated": {**PAIRED, "pairs": None},
+    "mirrors of methods there are": {**PAIRED, "mirrored": {"ObjQ": {1: 2}}},
+    "pairs by interim analyses": {**PAIRED, "mirrored": {"ObjP": {1: 1}}},
+    "mirrors of seeds that are run": {**PAIRED, "mirrored": {"ObjP": {1: 4}}},
+    "mirrors of noise that is drawn where it is added": {
+        **PAIRED,
+        "algorithms": [
+            OBJP,
+            {"name": "dvp", "label": "DVP", "epsilon": 1},
+        ],
+        "dataset": "breast_cancer_wisconsin",
+        "problem": {"loss": "logistic", "records": {"max_l2_norm": 1}},
+        "mirrored": {"DVP": {1: 2}},
+        "figures": [],
+    },
     "figures whose names differ": {"figures": 2 * figure()["figures"]},
     "figures of methods there are": figure(algorithms=["ObjQ"]),
     "figures of what is measured": figure(metric="test_eror"),
@@ -97,6 +124,13 @@ MESSAGES = {
     "settings of methods there are": "tuned: unknown label 'ObjQ'; did you mean 'ObjP'?",
     "tuning with seeds of its own": "tuning.seeds: 9 is a seed of the runs",
     "trials in scope of all methods": "algorithms.0.privacy.trials: methods count the trials",
+    "pairs outside a search": "pairs: privacy.covers: every_trial needs trials whose noise",
+    "pairs of one test set": "pairs: agents.train of algorithms.0 draws other test records",
+    "pairs after methods there are": "pairs.after: expected at most the number of added methods, 0",
+    "mirrors of methods there are": "mirrored: unknown label 'ObjQ'; did you mean 'ObjP'?",
+    "pairs by interim analyses": "mirrored.ObjP.1: 1 pairs are none of interim_analyses",
+    "mirrors of seeds that are run": "mirrored.ObjP.1: 4 pairs need as many seeds, and 2 are ordered",
+    "mirrors of noise that is drawn where it is added": "mirrored: DVP has no Laplace or normal",
     "trials in scope that are known": "privacy.covers: every_trial counts trials",
     "as many trials in scope as are made": "privacy.trials: 24 are fewer than the 30 runs",
     "audits at budgets there are": "audit.budgets.1: 2 is no budget of the experiment",

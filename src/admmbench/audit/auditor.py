@@ -51,6 +51,7 @@ from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.threads import workers
 from admmbench.privacy import Ledger, dearest, epsilon_total
+from admmbench.spec.rules import AUDIT_RULES, refuse
 from admmbench.spec.run import RunSpec
 
 # Number of seeds of the pilot run, whose models choose the canaries' targets.
@@ -103,7 +104,13 @@ def audit(
     -------
     Audit
         All findings, or the reason that there is nothing to audit.
+
+    Raises
+    ------
+    ValueError
+        If the run is a mirror.
     """
+    refuse(spec, AUDIT_RULES)
     if reason := _reason_not_to_audit(spec):
         return Audit(reason=reason)
     rounds = choose_rounds(spec, audited_rounds(spec, data.info, settings))

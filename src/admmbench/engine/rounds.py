@@ -139,7 +139,8 @@ def assemble(
         keys = np.array([[noise_key(seed, p) for seed in spec.seeds] for p in agents])
         where = slice(agents.start, agents.stop)
         parts = problem.block(where)
-        noise = Noise(keys, parts.release_shape, budget, spec.dtype, spec.release or Noise.release)
+        release, shape = spec.release or Noise.release, parts.release_shape
+        noise = Noise(keys, shape, budget, spec.dtype, release, mirror=spec.mirror)
         sampler = Sampler(np.array([[sample_key(seed, p) for seed in spec.seeds] for p in agents]))
         blocks.append(Block(where, parts, noise, sampler))
     if isinstance(problem, BoundRows) and problem.feasible:

@@ -33,8 +33,8 @@ def find_all(kind: str = "", folder: Path = OWN) -> dict[str, Path]:
     Parameters
     ----------
     kind
-        Folder below the folder of the configuration: ``experiments``, ``claims``, ``tuned`` or ``seeds``; by default
-        the folder itself, which holds ``config.yaml`` and its overlays.
+        Folder below the folder of the configuration: ``experiments``, ``claims``, ``tuned``, ``seeds`` or
+        ``pairs``; by default the folder itself, which holds ``config.yaml`` and its overlays.
     folder
         The user's folder of the configuration; a file there replaces the installed one of the same name.
 

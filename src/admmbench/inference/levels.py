@@ -29,7 +29,15 @@ def bonferroni(level: float, intervals: int) -> float:
     return 1 - (1 - level) / max(intervals, 1)
 
 
-def level_of_pairs(pairs: int, settings: int, analyses: int) -> float:
+def error_of_turn(turn: int) -> float:
+    """Return the part of the reserved error that the k-th later addition to a study takes, for k = 1, 2, ...
+
+    The sum of ``1 / (k (k + 1))`` is 1, so that all that may ever be added take what is reserved, and no more.
+    """
+    return SET_ASIDE * ERROR / (turn * (turn + 1))
+
+
+def level_of_pairs(pairs: int, settings: int, analyses: int, error: float = ERROR) -> float:
     """Return the level of one interval, such that all of a study hold together at `TOGETHER` (Bonferroni).
 
     Parameters
@@ -40,15 +48,20 @@ def level_of_pairs(pairs: int, settings: int, analyses: int) -> float:
         Number of settings of the study, each with the same part of the error.
     analyses
         Number of analyses of the setting, with those to come.
+    error
+        Error of the series of analyses, of which `SET_ASIDE` is reserved as well: that of the whole study, or for
+        antithetic pairs `error_of_turn`.
     """
-    return bonferroni(TOGETHER, max(pairs, 1) * settings * analyses)
+    return bonferroni(1 - (1 - SET_ASIDE) * error, max(pairs, 1) * settings * analyses)
 
 
-def level_of_added(turn: int, stated: int, settings: int, analyses: int) -> float:
+def level_of_added(
+    turn: int, stated: int, settings: int, analyses: int, error: float = ERROR
+) -> float:
     """Return the level of one interval of a method that was added after a study was stated.
 
-    All intervals of all methods that may ever be added hold together at ``1 - SET_ASIDE * ERROR``, as the sum of
-    ``1 / (k (k + 1))`` over k = 1, 2, ... is 1 (Bonferroni).
+    All intervals of all methods that may ever be added hold together at ``1 - SET_ASIDE * ERROR`` (Bonferroni), see
+    `error_of_turn`.
 
     Parameters
     ----------
@@ -56,14 +69,18 @@ def level_of_added(turn: int, stated: int, settings: int, analyses: int) -> floa
         k, which is 1 for the first method that was added.
     stated
         Number of methods that the setting was stated with, each of which is compared with the added one.
-    settings, analyses
+    settings, analyses, error
         See :func:`level_of_pairs`.
     """
-    return 1 - SET_ASIDE * ERROR / (settings * analyses * stated * turn * (turn + 1))
+    return 1 - SET_ASIDE * error / (settings * analyses * stated * turn * (turn + 1))
 
 
 def levels(
-    stated: Sequence[str], added: Mapping[str, int], settings: int, analyses: int
+    stated: Sequence[str],
+    added: Mapping[str, int],
+    settings: int,
+    analyses: int,
+    error: float = ERROR,
 ) -> xr.DataArray:
     """Return the level of the interval of each pair of a setting.
 
@@ -73,7 +90,7 @@ def levels(
         Labels of the methods that the setting was stated with: their verdicts do not depend on later ones.
     added
         Turns of the methods that were added later, by label, see :func:`level_of_added`.
-    settings, analyses
+    settings, analyses, error
         See :func:`level_of_pairs`.
 
     Returns
@@ -89,9 +106,9 @@ def levels(
     )
     first = list(stated)
     # Levels of stated methods leave out those added later, so that nobody who joins can change their verdicts.
-    by_pair.loc[first, first] = level_of_pairs(math.comb(len(first), 2), settings, analyses)
+    by_pair.loc[first, first] = level_of_pairs(math.comb(len(first), 2), settings, analyses, error)
     for label, turn in added.items():
-        level = level_of_added(turn, len(first), settings, analyses)
+        level = level_of_added(turn, len(first), settings, analyses, error)
         by_pair.loc[first, label] = by_pair.loc[label, first] = level
     return by_pair
 
@@ -132,17 +149,22 @@ def intersected(
         if intersection is None:
             intersection = interval
             continue
-        # All analyses hold together, so the value lies in each interval. An analysis without one, as of a single seed,
-        # excludes nothing, and its NaN must not spread.
-        low, high = intersection["lower"].fillna(-np.inf), intersection["upper"].fillna(np.inf)
-        lower = interval["lower"].where(interval["lower"] > low, low)
-        upper = interval["upper"].where(interval["upper"] < high, high)
-        overlap = lower <= upper
-        common = interval.assign(
-            lower=lower.where(overlap, interval["lower"]),
-            upper=upper.where(overlap, interval["upper"]),
-        )
         # Where a pair has no seeds beyond an earlier analysis, that analysis is the pair's last one.
-        intersection = common.where(there >= n, intersection)
+        intersection = narrowed(intersection, interval).where(there >= n, intersection)
     assert intersection is not None
     return intersection
+
+
+def narrowed(earlier: xr.Dataset, later: xr.Dataset) -> xr.Dataset:
+    """Return later intervals within earlier ones of the same means; a later one that contradicts counts alone.
+
+    All analyses hold together, so the value lies in each interval.
+    """
+    # An analysis without an interval, as of a single seed, excludes nothing, and its NaN must not spread.
+    low, high = earlier["lower"].fillna(-np.inf), earlier["upper"].fillna(np.inf)
+    lower = later["lower"].where(later["lower"] > low, low)
+    upper = later["upper"].where(later["upper"] < high, high)
+    overlap = lower <= upper
+    return later.assign(
+        lower=lower.where(overlap, later["lower"]), upper=upper.where(overlap, later["upper"])
+    )

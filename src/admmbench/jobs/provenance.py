@@ -67,6 +67,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "privacy": _json(complete["privacy"]),
         "accountants": _json(complete["accountants"]),
         **{name: getattr(spec, name) for name in _AS_STATED},
+        **({"mirror": 1} if spec.mirror else {}),
         "fingerprint": fingerprint.of_run(spec),
     }
 

@@ -44,6 +44,7 @@ def simulate(
     progress: Progress | None = None,
     groups: Any = None,
     device: str = devices.CPU,
+    mirror: bool = False,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
 
@@ -106,6 +107,9 @@ def simulate(
     device
         What computes: ``cpu``, or an installed device such as ``cuda``, which changes the result by rounding alone, see
         docs/gpu.md.
+    mirror
+        Negate all noise: with the ordinary run of the same seeds, the run makes antithetic pairs. The models of both
+        halves must never be published together: their difference shows the noise.
 
     Returns
     -------

@@ -150,6 +150,8 @@ class Noise:
         What the method declares about its releases; by default noise is scaled for one contribution.
     louder
         Factors of what is drawn, for each seed, for audits and checks: ledgers are not told of them; None in every run.
+    mirror
+        Whether all noise is negated. Its laws are symmetric, so that it has the law and the cost of other noise.
 
     Attributes
     ----------
@@ -167,6 +169,7 @@ class Noise:
     dtype: DTypeLike | None = None
     release: Release = _USUAL
     louder: Array | None = None
+    mirror: bool = False
 
     def __post_init__(self) -> None:
         self._scaled_for = self.release.contributions(self.release.scaled_for)
@@ -411,6 +414,8 @@ class Noise:
         self.releases += 1
         if self.louder is not None:
             scale = scale * self.louder
+        # Everything else is drawn from the keys, so that the sign of the scale is that of the noise.
+        scale = -scale if self.mirror else scale
         magnitude, shape = np.zeros(scale.shape), (*scale.shape, *self.shape)
         measure = self._measure and weights is not None
         if weights is not None and measure:

@@ -251,7 +251,7 @@ class Drawn(NamedTuple):
     place
         Round, and number of the release in it.
     scale
-        Of the noise, shape (B, S); 0: there is none.
+        Of the noise, shape (B, S); 0: there is none; below 0: the noise of the same size is negated, exactly.
     grid
         Its spacing, a power of two, shape (B, S).
     measure
@@ -312,7 +312,7 @@ def perturb(values: Array, drawn: Drawn, p: int, s: int, tile: int, room: Room) 
     if scale == 0:
         return 0.0
     steps, inverse = scale / grid, 1 / grid
-    few = EACH if steps > FINE else FEW
+    few = EACH if abs(steps) > FINE else FEW
     if drawn.law == LAPLACE:
         fill_laplace(drawn.keys[p, s], drawn.place, tile, len(values), room.words, noise, few)
     else:

@@ -97,7 +97,7 @@ def gather_what_exists(folder: Path, partitions: Path | None = None) -> Gathered
             missing_runs.append((run, ("said", str(error))))
     missing = [*_missing_data(experiment), *_missing_runs(experiment, missing_runs)]
     lacking = partial(Missing, experiment.title)
-    if not traces:
+    if all(run.spec.mirror for run, _ in traces):
         return (None, missing)
     if len(traces) == len(experiment.runs):
         try:

@@ -22,7 +22,9 @@ _POINT = ("algorithm", "epsilon")
 # Budgets that differ relatively by less were solved for by one rule, on other processors.
 _SAME_BUDGET = 1e-4
 # Attributes that state how an experiment is judged.
-OF_DECISIONS = ("added", "interim_analyses", "control", "margin")
+OF_DECISIONS = ("added", "interim_analyses", "pairs", "control", "margin")
+MIRROR = ("mirror", "mirror_status")
+"""Variables of the mirrors of seeds: the final metric, and how the run ended."""
 
 
 def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
@@ -67,7 +69,9 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
         joined["mistakes"] = _summed_mistakes(*parts).sel(algorithm=labels)
     for name, variable in joined.items():
         like = (first if name in first.variables else second)[name]
-        nothing = Outcome.NOT_RUN if name == "status" else NOTHING[like.dtype.kind]
+        nothing = (
+            Outcome.NOT_RUN if name in ("status", "mirror_status") else NOTHING[like.dtype.kind]
+        )
         filled = variable.fillna(nothing).transpose(*like.dims)
         joined[name] = filled.astype(str if like.dtype.kind == "U" else like.dtype)
         joined[name].attrs = like.attrs
@@ -117,7 +121,8 @@ def replace(former: xr.Dataset, results: xr.Dataset) -> xr.Dataset:
         )
     if not others:
         return results
-    results = results[[name for name in results.data_vars if name in former]]
+    names = [name for name in results.data_vars if name in former or name in MIRROR]
+    results = results[names]
     # The experiment is judged as it states today, not as it did for the former results.
     attrs = {name: value for name, value in former.attrs.items() if name not in OF_DECISIONS}
     attrs |= {name: value for name, value in results.attrs.items() if name in OF_DECISIONS}

@@ -13,6 +13,7 @@ import xarray as xr
 from admmbench.base.outcomes import Outcome
 from admmbench.inference import intervals
 from admmbench.results import statistics
+from admmbench.results.joining import MIRROR
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,9 @@ class Setting:
     @property
     def added(self) -> dict[str, int]:
         """Return the rivals that were added later, with their turns, which do not depend on the setting."""
+        of_pairs = statistics.turn_of_pairs(self.facts) or math.inf
         turns = enumerate(statistics.added(self.facts), 1)
-        return {label: turn for turn, label in turns if label in self.rivals}
+        return {label: turn + (turn >= of_pairs) for turn, label in turns if label in self.rivals}
 
     @property
     def stated(self) -> list[str]:
@@ -100,7 +102,7 @@ def select_facts(results: xr.Dataset) -> xr.Dataset:
     """
     names = ["status", "guarantee", "delta", "relation", "unit", "noise_magnitude"]
     names += ["agents", "features", "method"]
-    names += [name for name in ("mistakes", "train_loss") if name in results]
+    names += [n for n in ("mistakes", "train_loss", *MIRROR) if n in results]
     return results.reset_coords()[list(dict.fromkeys([results.attrs["metric"], *names]))]
 
 

@@ -100,9 +100,12 @@ def slope(values: xr.DataArray, along: str) -> float:
 def final_if_none_failed(ds: xr.Dataset, metric: str) -> xr.DataArray:
     """Return values of :func:`final`, with NaN for all seeds of a method at a budget if one of them failed.
 
-    The seeds that did not fail would favour the method.
+    The seeds that did not fail would favour the method. Failed mirrors count as failed seeds.
     """
-    return final(ds, metric).where(~ds["status"].isin(FAILED).any("seed"))
+    failed = ds["status"].isin(FAILED).any("seed")
+    if "mirror_status" in ds:
+        failed |= ds["mirror_status"].isin(FAILED).any("seed")
+    return final(ds, metric).where(~failed)
 
 
 def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
@@ -197,6 +200,15 @@ def data_of(attrs: Mapping[str, Any]) -> str:
 def interim_analyses(ds: xr.Dataset) -> list[int]:
     """Return the stated numbers of seeds at which the experiment is judged; empty if once, with all seeds."""
     return [int(n) for n in json.loads(ds.attrs.get("interim_analyses", "[]"))]
+
+
+def turn_of_pairs(ds: xr.Dataset) -> int | None:
+    """Return the turn of antithetic pairs among later additions, see `admmbench.inference.levels.error_of_turn`.
+
+    The turn follows those of the added methods that were judged before. None if the experiment states no pairs.
+    """
+    stated = json.loads(ds.attrs.get("pairs", "null"))
+    return None if stated is None else int(stated["after"]) + 1
 
 
 def added(ds: xr.Dataset) -> list[str]:

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from admmbench.base.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.base.outcomes import SUCCESSFUL, Outcome
 from admmbench.inference import contrasts, intervals, levels, power
-from admmbench.results import statistics
+from admmbench.results import mirrors, statistics
 from admmbench.results.joining import NOTHING
 from admmbench.results.reference import outdated_labels
 from admmbench.results.settings import (
@@ -62,8 +62,8 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``compared``, ``excluded``: methods that are rivals in a setting, and others that ran at its budget.
         - ``same_as``: label of the rival with the values of a method, mostly the method's own label. Pairs and verdicts
           are of such rivals alone; `marks` and `names` give them to the other methods.
-        - ``guarantee``: kind of guarantee of a rival's total. ``runs``, ``failed``: numbers of its runs, and of runs
-          without a model.
+        - ``guarantee``: kind of guarantee of a rival's total. ``runs``, ``mirrors``, ``failed``: numbers of its seeds,
+          of those with a mirror, and of runs without a model, see `admmbench.results.mirrors`.
         - ``mean``, ``lower``, ``upper``: mean over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
           with simultaneous intervals; NaN where two methods share fewer than two seeds, or were both added.
@@ -283,8 +283,11 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
         facts["algorithm"].isin(labels) for labels in (setting.labels, setting.stated)
     )
     values = statistics.final_if_none_failed(facts, facts.attrs["metric"]).where(compared)
+    second = mirrors.mirrored(setting, values)
     redrawn = statistics.redrawn(facts)
-    means = intervals.student(values, redrawn=redrawn)
+    # Each seed gives one value: the mean of its antithetic pair where it has one.
+    best_values = ((values + second) / 2).fillna(values)
+    means = intervals.student(best_values, redrawn=redrawn)
     # Pairs are of rivals alone, so that two names of one method count once.
     values = values.where(facts["algorithm"].isin(setting.rivals))
     same_as = [setting.same_as.get(str(label), str(label)) for label in facts["algorithm"].values]
@@ -292,13 +295,17 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
     stated_analyses, margin = statistics.interim_analyses(facts), statistics.margin(facts)
     analyses = max(len(stated_analyses), 1)
     level = levels.level_of_pairs(setting.pairs, count, analyses)
-    pairs = values - values.rename(algorithm="rival")
+    pairs = _differences(values)
     pair_levels = levels.levels(setting.stated, setting.added, count, analyses).reindex_like(pairs)
     pairs = pairs.where(pair_levels.notnull())
+    mirrored_pairs = _differences(second).where(pairs.notnull())
     least = statistics.resolution(facts)
     # Planning of further seeds uses the interval of all seeds; verdicts use what all interim analyses have in common.
     all_seeds = intervals.student(pairs, level, redrawn, least)
     gap = levels.intersected(pairs, pair_levels, stated_analyses, redrawn, least)
+    by_pairs = mirrors.judge(setting, (pairs + mirrored_pairs) / 2, count, least)
+    if by_pairs is not None:
+        gap = levels.narrowed(gap, by_pairs).where(by_pairs["lower"].notnull(), gap)
     pair_verdict = contrasts.judge_pairs(gap, margin)
     # Methods that were added later must not change the verdicts on the stated ones.
     stated_pairs = stated & stated.rename(algorithm="rival")
@@ -311,6 +318,10 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
     order = [*candidates.sortby(candidates).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
     against_lowest = pair_verdict.sel(rival=lowest or setting.stated[0], drop=True)
+    running = (verdict == "undecided") | (facts["algorithm"] == lowest)
+    running = (running | (against_lowest == "undecided")).drop_vars("rival", errors="ignore")
+    open_pairs = (pair_verdict == "undecided") & running & running.rename(algorithm="rival")
+    estimates = all_seeds.assign(mean=_differences(best_values).mean("seed"))
     comparison = xr.Dataset(
         {
             "compared": compared,
@@ -319,7 +330,8 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
             "same_as": ("algorithm", same_as),
             "guarantee": facts["guarantee"].where(compared, ""),
             "runs": ran.sum("seed"),
-            "failed": facts["status"].isin(FAILED).sum("seed"),
+            "mirrors": mirrors.mirrors_run(facts),
+            "failed": mirrors.failed(facts),
             **means[["mean", "lower", "upper"]],
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
@@ -338,7 +350,19 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
             "lowest": lowest,
             "runner_up": _runner_up(means["mean"].where(stated), lowest),
             "seeds": _seeds_needed(
-                all_seeds, verdict, pair_verdict, lowest, margin, level, redrawn
+                estimates, verdict, pair_verdict, lowest, margin, level, redrawn
+            ),
+            "gain": mirrors.gain(pairs, mirrored_pairs, open_pairs, (stated_analyses or [0])[0]),
+            "pairs": math.nan
+            if by_pairs is None
+            else _seeds_needed(
+                by_pairs.assign(mean=estimates["mean"]),
+                verdict,
+                pair_verdict,
+                lowest,
+                margin,
+                float(by_pairs.attrs["level"]),
+                redrawn,
             ),
             "level": level,
             "margin": margin,
@@ -359,6 +383,11 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
         "epsilon": setting.epsilon,
     }
     return comparison.assign_coords(coordinates)
+
+
+def _differences(values: xr.DataArray) -> xr.DataArray:
+    """Return the differences of methods and their rivals at each seed."""
+    return values - values.rename(algorithm="rival")
 
 
 def _half_widths_over_records(

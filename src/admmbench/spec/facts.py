@@ -6,13 +6,14 @@ import contextlib
 import functools
 import json
 import math
+import operator
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from admmbench import algorithms, datasets, partition, plugins, problems
 from admmbench.base.algorithm import Algorithm
@@ -68,6 +69,9 @@ class RunFacts(Settings):
     privacy: PrivacyOfRun = PrivacyOfRun()
     seeds: Seeds = tuple(range(SEEDS))
     """Number n of seeds, for 0 to n - 1, or a list of seeds, or text such as 0-9."""
+    mirror: bool = Field(False, exclude_if=operator.not_)
+    """Whether all noise is negated: the second half of an antithetic pair, see docs/sure.md. The models of both halves
+    must never be published together."""
 
     @property
     def names(self) -> list[str]:
@@ -137,6 +141,11 @@ class RunFacts(Settings):
         """Return the release of the method with the stated law of the noise; None if nothing noisy is released."""
         release = self.method.release
         return release and release.under(self.privacy.noise)
+
+    @property
+    def draws_noise(self) -> bool:
+        """Return whether all noise is Laplace or normal and drawn where it is added, so that a mirror negates it."""
+        return self.release is not None and self.release.law != "spherical"
 
     @property
     def participation(self) -> float:

@@ -121,6 +121,12 @@ SETTING_RULES: list[Rule[RunFacts]] = [
         "state privacy.total, or leave covers out",
     ),
     Rule(
+        "a mirror outside a search",
+        lambda run: run.mirror and run.privacy.covers != "run",
+        "mirror: privacy.covers: {0.privacy.covers} needs trials whose noise is independent",
+        "leave mirror out, or set covers: run",
+    ),
+    Rule(
         "one kind of budget",
         lambda run: run.privacy.total is not None and math.isfinite(run.epsilon),
         "epsilon: privacy.total is given too, from which it follows",
@@ -177,6 +183,16 @@ SHARING_RULES: list[Rule[RunFacts]] = [
     ),
 ]
 """Rules on problem, partition and method, which must suit each other."""
+
+AUDIT_RULES: list[Rule[RunFacts]] = [
+    Rule(
+        "an audit of independent noise",
+        lambda run: run.mirror,
+        "mirror: an audit compares runs whose noise is independent",
+        "leave mirror out: the run and its mirror have the same privacy",
+    ),
+]
+"""Rules on the run that an audit attacks."""
 
 PRIVACY_RULES: list[Rule[RunFacts]] = [
     Rule(
@@ -281,6 +297,13 @@ PRIVACY_RULES: list[Rule[RunFacts]] = [
         lambda run: _sums_securely(run) and run.sensitivity != "global",
         "privacy.trust: secure_sum needs sensitivity: global, as agents scale their noise alike",
         "set it, or use trust: agents",
+    ),
+    Rule(
+        "a mirror of noise that is drawn where it is added",
+        lambda run: run.mirror and not run.draws_noise,
+        "mirror: {0.algorithm} has no Laplace or normal noise of its own to negate",
+        "leave mirror out",
+        blames_method=True,
     ),
     # The last three rules refuse a missing guarantee; special causes come first, as each has a fix of its own.
     Rule(

@@ -64,8 +64,10 @@ class RunSpec(RunFacts):
     def complete(self) -> dict[str, Any]:
         """Return all settings, with defaults filled in and in one spelling, so that equal runs have equal settings."""
         params = adapter(type(self.method)).dump_python(self.method, exclude={"variant"})
+        # Addresses of ordinary runs are older than mirrors.
+        names = type(self).model_fields.keys() - (set() if self.mirror else {"mirror"})
         return {
-            **{name: getattr(self, name) for name in type(self).model_fields},
+            **{name: getattr(self, name) for name in names},
             "dataset": datasets.normalize(self.dataset),
             "params": params,
             "problem": self.as_problem.describe(),

@@ -16,12 +16,14 @@ from admmbench.engine.trace import status_attrs
 from admmbench.files import netcdf
 from admmbench.jobs import fingerprint, provenance
 from admmbench.results.joining import (
+    MIRROR,
     OF_DECISIONS,
     each_once,
     in_common,
     release_budget,
     same_budget,
 )
+from admmbench.results.statistics import final
 from admmbench.spec import guarantees
 
 if TYPE_CHECKING:
@@ -91,14 +93,17 @@ def join_runs(
     name, experiment
         Name and definition of the experiment.
     traces
-        At least one run, each with its trace as `read` returns it.
+        Runs, each with its trace as `read` returns it; at least one of them is no mirror.
 
     Returns
     -------
     xarray.Dataset
         Dims ``algorithm`` (labels with a run, in the order of the configuration), ``epsilon``, ``seed``, ``round``.
-        Points of the grid without a run are NaN, with ``status`` -1.
+        Points of the grid without a run are NaN, with ``status`` -1. Of mirrors there are the final metric and the
+        status alone, see `admmbench.results.joining.MIRROR`.
     """
+    mirrors = [(run, trace) for run, trace in traces if run.spec.mirror]
+    traces = [(run, trace) for run, trace in traces if not run.spec.mirror]
     blocks: dict[str, dict[float, list[xr.Dataset]]] = {}
     for run, trace in traces:
         method_blocks = blocks.setdefault(run.label, {})
@@ -124,7 +129,26 @@ def join_runs(
         for method_blocks in blocks.values()
         for seed_blocks in method_blocks.values()
     ]
-    return _with_attributes(joined, name, experiment, firsts)
+    joined = _with_attributes(joined, name, experiment, firsts)
+    return _with_mirrors(joined, mirrors) if mirrors else joined
+
+
+def _with_mirrors(joined: xr.Dataset, traces: Sequence[tuple[Run, xr.Dataset]]) -> xr.Dataset:
+    """Return results with the final metric and the status of the mirrors of seeds."""
+    metric, ordinary = joined[joined.attrs["metric"]], joined["status"].reset_coords(drop=True)
+    finals = xr.full_like(ordinary, np.nan, float).assign_attrs(
+        {**metric.attrs, "long_name": f"{metric.attrs['long_name']}, all noise negated"}
+    )
+    status = xr.full_like(ordinary, Outcome.NOT_RUN).assign_attrs(status_attrs())
+    for run, trace in traces:
+        # Ordinary runs may be missing as long as a study is at work.
+        if run.label in joined["algorithm"] and run.spec.stated_budget in joined["epsilon"]:
+            trace = trace.sel(seed=trace["seed"].isin(joined["seed"]))
+            place = {"algorithm": run.label, "epsilon": run.spec.stated_budget}
+            place["seed"] = trace["seed"].values
+            finals.loc[place] = final(trace, str(metric.name)).values
+            status.loc[place] = trace["status"].values
+    return joined.assign(dict(zip(MIRROR, (finals, status), strict=True)))
 
 
 def _join_seeds(blocks: Sequence[xr.Dataset], title: str, uneven: bool) -> xr.Dataset:
@@ -229,6 +253,8 @@ def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
         decision_attrs["added"] = json.dumps(added)
     if experiment.interim_analyses:
         decision_attrs["interim_analyses"] = json.dumps(experiment.interim_analyses)
+    if experiment.pairs:
+        decision_attrs["pairs"] = experiment.pairs.model_dump_json()
     if experiment.control:
         decision_attrs["control"] = experiment.control
     if experiment.margin:
@@ -358,7 +384,8 @@ def read(path: Path, run: Run) -> xr.Dataset:
 def check(trace: xr.Dataset, path: Path, run: Run) -> None:
     """Refuse a trace that is not what the configuration asks for, see `read`."""
     fix = f"`admmbench study --forcerun {path}` makes it again"
-    for key, expected in provenance.requested(run.spec).items():
+    # A trace of an ordinary run has no mirror, which must not pass for one.
+    for key, expected in {"mirror": None, **provenance.requested(run.spec)}.items():
         actual = trace.attrs.get(key)
         actual = actual.item() if isinstance(actual, np.generic) else actual
         if actual != expected:

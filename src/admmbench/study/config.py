@@ -200,6 +200,8 @@ AUDITS, TUNING = "audits", "tuning"
 TUNED = "tuned"
 # Folder of the numbers of seeds that undecided settings asked for, beside the folder of experiments: likewise.
 SEEDS = "seeds"
+# Folder of the numbers of antithetic pairs that undecided settings asked for: likewise.
+PAIRS = "pairs"
 # Folders of results that belong to no experiment, so that no experiment can have their names.
 _RESERVED = ("logs", "report", "runs")
 
@@ -249,7 +251,8 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
     config
         Content of ``config.yaml`` and overlays.
     folder
-        Folder of the user's own ``experiments/``, ``tuned/`` and ``seeds/``; the papers' files come with the package.
+        Folder of the user's own ``experiments/``, ``tuned/``, ``seeds/`` and ``pairs/``; the papers' files come with
+        the package.
 
     Raises
     ------
@@ -258,7 +261,7 @@ def load(config: Mapping[str, Any], folder: Path = OWN) -> Study:
     """
     checked = _validate(Config, dict(config), "configuration")
     available = find_all("experiments", folder)
-    recorded_files = {kind: find_all(kind, folder) for kind in (TUNED, SEEDS)}
+    recorded_files = {kind: find_all(kind, folder) for kind in (TUNED, SEEDS, PAIRS)}
     for pattern in checked.overrides:
         if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
@@ -434,15 +437,17 @@ def _matches(name: str, pattern: str) -> bool:
 def _with_recorded(
     content: dict[str, Any], recorded: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return an experiment's content with the settings that tuning found and the seeds that were ordered.
+    """Return an experiment's content with the settings that tuning found, and ordered seeds and pairs.
 
-    Settings and seeds that the experiment states itself win.
+    Those that the experiment states itself win.
     """
     defaults = {}
     if content.get("tuning") is not None and TUNED in recorded:
         defaults["tuned"] = recorded[TUNED]
     if content.get("interim_analyses") is not None and SEEDS in recorded:
         defaults["ordered"] = recorded[SEEDS]
+    if content.get("pairs") is not None and PAIRS in recorded:
+        defaults["mirrored"] = recorded[PAIRS]
     return {**defaults, **content}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
@@ -35,7 +36,7 @@ from admmbench.study.methods import Method, allow_lists, expand_lists, key_paths
 from admmbench.study.runs import Run, blocks
 from admmbench.tuning.settings import Axes, Chosen, Tuned, TuningSettings, apply
 from admmbench.tuning.settings import Settings as Values
-from admmbench.validation import ByBudget, Count, Epsilons, Number, messages
+from admmbench.validation import ByBudget, Count, Epsilons, Number, Strict, messages
 
 # Explains why a method is untuned although there are tuned settings under its label.
 _UNUSABLE_SETTINGS = (
@@ -51,6 +52,13 @@ class Totals(PrivacySettings):
 
     total: Epsilons | None = None
     """Total privacy losses ε of the whole run, instead of epsilon; the noise is solved for."""
+
+
+class Pairs(Strict):
+    """Antithetic pairs of the settings that seeds leave open, see docs/sure.md."""
+
+    after: Annotated[int, Field(ge=0)] = 0
+    """Number of added methods that were judged before pairs were stated: these keep the levels of their intervals."""
 
 
 class Search(NamedTuple):
@@ -95,6 +103,11 @@ class Grid(Settings):
     ordered: dict[str, ByBudget[Count]] = {}
     """Seeds beyond the first interim analysis, by label and budget: from config/seeds/, which
     `admmbench study --until-decided` writes."""
+    pairs: Pairs | None = Field(None, exclude_if=operator.not_)
+    """Antithetic pairs: a setting that seeds leave open may also run its seeds with all noise negated, and is then
+    judged at the interim analyses by pairs, see docs/sure.md; {} takes the defaults."""
+    mirrored: dict[str, ByBudget[Count]] = Field({}, exclude_if=operator.not_)
+    """Numbers of pairs, by label and budget: from config/pairs/, which `admmbench study --until-decided` writes."""
     margin: Margin = 0.0
     """Largest difference of two methods that does not matter: in percentage points where the metric is an error, else
     in its unit."""
@@ -151,6 +164,10 @@ class Grid(Settings):
             return self.blocks
         return self._blocks_up_to(self.ordered.get(label, {}).get(budget, self.interim_analyses[0]))
 
+    def mirrored_blocks_of(self, label: str, budget: float) -> list[tuple[int, ...]]:
+        """Return the blocks of seeds of a method at a budget of which the mirrors are run as well."""
+        return self._blocks_up_to(self.mirrored.get(label, {}).get(budget, 0))
+
     def budgets(self, method: Method) -> list[float]:
         """Return the budgets of a method: of one iteration, or totals."""
         return method.epsilon or self.epsilon or self.privacy.total or []
@@ -178,16 +195,20 @@ class Grid(Settings):
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Return all runs, method x epsilon x block of seeds, without methods that are still untuned."""
+        """Return all runs, method x epsilon x block of seeds, without methods that are still untuned.
+
+        Mirrors follow the ordinary runs of their method and budget.
+        """
         # A method whose settings are not tuned at each budget has them at all.
-        folders = defaultdict[tuple[str, float | None], dict[int, str]](dict)
+        folders = defaultdict[tuple[str, float | None, bool], dict[int, str]](dict)
         return [
-            Run(method.label, spec.model_copy(update={"seeds": seeds}), of_settings)
+            Run(method.label, spec.model_copy(update={"seeds": seeds, "mirror": mirror}), known)
             for method, budget in self.grid
             if (settings := self.settings(method, budget)) is not None
             for spec in [self._complete(method, budget, settings)]
-            for of_settings in [folders[method.label, budget if method.tune else None]]
-            for seeds in self.blocks_of(method.label, budget)
+            for mirror, blocks_of in ((False, self.blocks_of), (True, self.mirrored_blocks_of))
+            for known in [folders[method.label, budget if method.tune else None, mirror]]
+            for seeds in blocks_of(method.label, budget)
         ]
 
     @cached_property

@@ -48,12 +48,42 @@ def _gap(grid: Grid) -> tuple[int, list[int]] | None:
     return next(((n, [*block]) for n, block in blocks if block[-1] - block[0] >= len(block)), None)
 
 
-def _misplaced_order(grid: Grid) -> str:
-    """Return the first ordered number of seeds that is no interim analysis, with its label and budget."""
-    for label, seeds_at_budget in grid.ordered.items():
+def _misplaced_order(grid: Grid, orders: Mapping[str, Mapping[float, int]]) -> str:
+    """Return the first ordered number of seeds or pairs that is no interim analysis, with its label and budget."""
+    for label, seeds_at_budget in orders.items():
         for budget, n in seeds_at_budget.items():
             if n not in (grid.interim_analyses or []):
                 return f"{label}.{budget:g}: {n}"
+    return ""
+
+
+def _lone_mirror(grid: Grid) -> tuple[str, int] | None:
+    """Return the label and budget of the first method with more mirrors than seeds, and its number of seeds."""
+    for label, pairs_at_budget in grid.mirrored.items():
+        for budget, n in pairs_at_budget.items():
+            seeds = sum(map(len, grid.blocks_of(label, budget)))
+            if n > seeds:
+                return f"{label}.{budget:g}: {n}", seeds
+    return None
+
+
+def _mirrored_without_noise(grid: Grid) -> str:
+    """Return the label of the first method whose mirrors are ordered although its noise cannot be negated."""
+    return next(
+        (
+            m.label
+            for m, spec in grid.computed
+            if grid.mirrored.get(m.label) and not spec.draws_noise
+        ),
+        "",
+    )
+
+
+def _first_redrawing(grid: Grid) -> str:
+    """Return the number of the first method of which each seed draws test records of its own, as text."""
+    for number, (_, spec) in enumerate(grid.computed):
+        if isinstance(getattr(spec.scheme, "train", None), int):
+            return str(number)
     return ""
 
 
@@ -168,7 +198,7 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
     ),
     Rule(
         "seeds ordered by interim analyses",
-        _misplaced_order,
+        lambda grid: _misplaced_order(grid, grid.ordered),
         "ordered.{1} seeds are none of interim_analyses",
         "add the interim analysis, or remove this entry (`ordered: {}` removes all)",
     ),
@@ -270,8 +300,78 @@ EXPERIMENT_RULES: list[Rule[Grid]] = [
         "algorithms.{1}.tune: agents.train partitions rows of both parts, also those that tuning holds out",
         "leave train out",
     ),
+    Rule(
+        "pairs where seeds leave a setting open",
+        lambda grid: grid.pairs and not grid.interim_analyses,
+        "pairs: are judged at interim_analyses, which are not stated",
+        "state interim_analyses",
+    ),
+    Rule(
+        "pairs at equal totals",
+        lambda grid: grid.pairs and grid.privacy.total is None,
+        "pairs: are of settings with a total, which is not stated",
+        "state privacy.total",
+    ),
+    Rule(
+        "pairs of errors, not of times",
+        lambda grid: grid.pairs and grid.timed,
+        "pairs: timed: true compares computing times, which noise does not change",
+        "leave pairs out",
+    ),
+    Rule(
+        "pairs outside a search",
+        lambda grid: grid.pairs and _searches_in_scope(grid),
+        "pairs: privacy.covers: {1[0]} needs trials whose noise is independent",
+        "leave pairs out, or set covers: run",
+    ),
+    Rule(
+        "pairs of one test set",
+        lambda grid: grid.pairs and _first_redrawing(grid),
+        "pairs: agents.train of algorithms.{1} draws other test records with each seed, which pairs have in common",
+        "leave pairs out",
+    ),
+    Rule(
+        "pairs after methods there are",
+        lambda grid: (
+            grid.pairs
+            and (added := sum(method.added for method in grid.algorithms)) < grid.pairs.after
+            and [added]
+        ),
+        "pairs.after: expected at most the number of added methods, {1[0]}, got {0.pairs.after}",
+        "state fewer",
+    ),
+    Rule(
+        "mirrors where pairs are stated",
+        lambda grid: grid.mirrored and not grid.pairs,
+        "mirrored: are halves of pairs, which are not stated",
+        "state pairs: {}, or remove mirrored",
+    ),
+    Rule(
+        "mirrors of methods there are",
+        lambda grid: _unknown_label(_labels(grid), grid.mirrored),
+        "mirrored: {1}",
+        "rename or remove this entry",
+    ),
+    Rule(
+        "pairs by interim analyses",
+        lambda grid: _misplaced_order(grid, grid.mirrored),
+        "mirrored.{1} pairs are none of interim_analyses",
+        "add the interim analysis, or remove this entry",
+    ),
+    Rule(
+        "mirrors of seeds that are run",
+        _lone_mirror,
+        "mirrored.{1[0]} pairs need as many seeds, and {1[1]} are ordered",
+        "order more seeds, or remove this entry",
+    ),
+    Rule(
+        "mirrors of noise that is drawn where it is added",
+        _mirrored_without_noise,
+        "mirrored: {1} has no Laplace or normal noise of its own to negate",
+        "remove this entry",
+    ),
 ]
-"""Rules on methods, budgets, seeds, tuning and audits."""
+"""Rules on methods, budgets, seeds, tuning, audits and pairs."""
 
 
 class StatedFigure(NamedTuple):
