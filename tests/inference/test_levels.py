@@ -8,11 +8,15 @@ import xarray as xr
 from scipy import stats
 
 from admmbench.inference.levels import (
+    ERROR,
+    SET_ASIDE,
     TOGETHER,
+    error_of_turn,
     intersected,
     level_of_added,
     level_of_pairs,
     levels,
+    narrowed,
 )
 
 
@@ -66,3 +70,28 @@ def test_methods_that_are_added_share_the_fifth_that_was_set_aside():
         assert (found.sel(algorithm=label)[:3] == own).all()
         assert (found.sel(rival=label)[:3] == own).all()
     assert np.isnan(found[3:, 3:]).all()
+
+
+def test_pairs_take_the_turn_of_an_added_method_and_share_it_as_a_study_does():
+    turn, error = 4, error_of_turn(4)
+    # With a method in each other turn, all that is reserved is taken.
+    turns = [k for k in range(1, 2000) if k != turn]
+    of_methods = sum(15 * 5 * 4 * (1 - level_of_added(k, 15, 5, 4)) for k in turns)
+    assert of_methods + error == pytest.approx(SET_ASIDE * ERROR, rel=1e-3)
+    stated = 105 * 5 * 4 * (1 - level_of_pairs(105, 5, 4, error))
+    added = sum(15 * 5 * 4 * (1 - level_of_added(k, 15, 5, 4, error)) for k in turns)
+    assert stated + added + SET_ASIDE * error / 20 == pytest.approx(error, rel=1e-3)
+    found = levels(["a", "b"], {"c": 2}, 5, 4, error)
+    assert found[0, 1] == level_of_pairs(1, 5, 4, error)
+    assert found[0, 2] == level_of_added(2, 2, 5, 4, error)
+
+
+def test_a_later_series_narrows_an_interval_and_counts_alone_where_it_contradicts():
+    def ends(lower, upper):
+        return xr.Dataset({"lower": ("pair", lower), "upper": ("pair", upper)})
+
+    found = narrowed(
+        ends([0.0, 0.0, np.nan], [2.0, 1.0, np.nan]), ends([1.0, 3.0, 0], [3.0, 4.0, 1])
+    )
+    assert found["lower"].values.tolist() == [1.0, 3.0, 0.0]
+    assert found["upper"].values.tolist() == [2.0, 4.0, 1.0]

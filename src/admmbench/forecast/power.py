@@ -14,6 +14,7 @@ from admmbench.files import netcdf
 from admmbench.forecast.plan import core_seconds
 from admmbench.inference import power as inference
 from admmbench.results import reference
+from admmbench.results.mirrors import LEAST_GAIN
 from admmbench.results.who_wins import compare, compared_settings
 from admmbench.study.aggregate import with_decision
 
@@ -46,8 +47,9 @@ def power(study: Study, speeds: Speeds) -> Table:
     stated = {n for each in study.experiments.values() for n in each.interim_analyses or ()}
     numbers = sorted(stated) or NUMBERS_OF_SEEDS
     shown = Table("")
-    heads = ["margin", "seeds", *(f"by {n}" for n in numbers)]
-    for head in [*heads, "undecided", "conclusive by", "core-hours"]:
+    heads = ["margin", "seeds", *(f"by {n}" for n in numbers), "undecided", "conclusive by"]
+    paired = any(experiment.pairs for experiment in study.experiments.values())
+    for head in [*heads, *(("gain of pairs", "runs in pairs") if paired else ()), "core-hours"]:
         shown.add_column(head, justify="right")
     total_hours = 0.0
     for place, setting in enumerate(compared_settings(comparison), start=1):
@@ -63,6 +65,7 @@ def power(study: Study, speeds: Speeds) -> Table:
             *(_points(setting, difference_shown(setting, n)) for n in numbers),
             f"{int((setting['verdict'] == 'undecided').sum())}",
             about(needed) if needed else "now" if best else "–",
+            *((_by_pairs(setting)) if paired else ()),
             number(hours, ".2f") if needed else "",
             end_section=place == comparison.sizes["setting"],
         )
@@ -74,8 +77,10 @@ NOTE = (
     "By numbers of seeds: the smallest difference from the lowest mean that they show four times out of five, for the "
     "median pair in the running; in percentage points where errors are compared. Conclusive by: seeds that are "
     "conclusive four times out of five, if means and spreads are what they seem; – where fewer than two methods are "
-    "left. Core-hours: of the seeds that undecided methods lack for it, up to the next interim analysis. See "
-    "docs/sure.md."
+    "left. Core-hours: of the seeds that undecided methods lack for it, up to the next interim analysis. Gain of "
+    "pairs: by how much antithetic pairs reduce the variance of differences, at as many runs; runs in pairs: two for "
+    "each pair, to compare with one for each seed. Where pairs are taken, core-hours are of the runs that they lack. "
+    "See docs/sure.md."
 )
 
 
@@ -97,6 +102,15 @@ def difference_shown(setting: xr.Dataset, n: int) -> float:
     return inference.difference_shown(spread, n, float(setting["level"]), float(setting["redrawn"]))
 
 
+def _by_pairs(setting: xr.Dataset) -> tuple[str, str]:
+    """Return the gain of pairs, and how many runs of a method in pairs are conclusive; empty before a pilot."""
+    gain, pairs = float(setting["gain"]), float(setting["pairs"])
+    return (
+        "" if math.isnan(gain) else number(gain, ".2f"),
+        about(2 * pairs) if pairs > 0 else "",
+    )
+
+
 def _results(study: Study) -> Iterator[xr.Dataset]:
     """Yield the results of the experiments, or reference results, judged as the experiments state it now."""
     for name, experiment in study.experiments.items():
@@ -110,10 +124,11 @@ def _results(study: Study) -> Iterator[xr.Dataset]:
 
 
 def _core_hours(study: Study, setting: xr.Dataset, speeds: Speeds) -> float:
-    """Return the core-hours of the seeds that an inconclusive setting lacks, up to the next interim analysis."""
+    """Return the core-hours of what an inconclusive setting lacks, up to the next interim analysis."""
     experiment = study.experiments[str(setting["experiment"].item())]
     epsilon = float(setting["epsilon"])
-    needed = float(setting["seeds"])
+    in_pairs = experiment.pairs is not None and float(setting["gain"]) >= LEAST_GAIN
+    needed = float(setting["pairs" if in_pairs else "seeds"])
     until = next((n for n in experiment.interim_analyses or () if n >= needed), needed)
     specs = {(run.label, run.spec.stated_budget): run.spec for run in experiment.runs}
     seconds = 0.0
@@ -124,11 +139,9 @@ def _core_hours(study: Study, setting: xr.Dataset, speeds: Speeds) -> float:
                 f"{setting['experiment'].item()}: {label!r} is not run at {epsilon:g} now"
             )
         run_seconds = core_seconds(spec, study.config.threads, speeds.machine(spec))
-        seconds += (
-            run_seconds
-            / len(spec.seeds)
-            * max(until - int(setting["runs"].sel(algorithm=label)), 0)
-        )
+        for kind in ("runs", "mirrors") if in_pairs else ("runs",):
+            lacking = max(until - int(setting[kind].sel(algorithm=label)), 0)
+            seconds += run_seconds / len(spec.seeds) * lacking
     return seconds / 3600
 
 

@@ -25,7 +25,7 @@ from admmbench.jobs import interrupts
 from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare, compared_settings
 from admmbench.study import orders
-from admmbench.study.config import TUNED, Study, read
+from admmbench.study.config import PAIRS, SEEDS, TUNED, Study, read
 from admmbench.study.methods import merged
 from admmbench.validation import meant
 from admmbench.watch.configfiles import resolve
@@ -104,7 +104,7 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
 
 
 def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
-    """Run a study, judge it, and order seeds for undecided settings, until none is left or all analyses are made.
+    """Run a study, judge it, and order seeds or pairs, until no setting is undecided or all analyses are made.
 
     Orders are recorded in files of the configuration before they run, so that a loop that was killed goes on when it is
     called again. The exit status is that of the first run that did not end well, else 0.
@@ -134,18 +134,20 @@ def _turns_until_decided(overlays: Sequence[Path], options: Sequence[str]) -> It
         yield words
         settings, ordered = list(compared_settings(compare_methods(study))), False
         for name, experiment in study.experiments.items():
-            further = experiment.ordered
-            for setting in settings:
-                if setting["experiment"] == name:
-                    further = merged(further, orders.order_seeds(experiment, setting))
-            if further != experiment.ordered:
-                path = orders.record(name, further)
-                if read(overlays, changes=_changes(options)).experiments[name].ordered != further:
-                    raise ValueError(
-                        f"{name}: its file or an overlay states `ordered`, which wins over {path}; leave it out"
-                    )
-                print(f"Further seeds for undecided settings: {path}")
-                ordered = True
+            of_experiment = [each for each in settings if each["experiment"] == name]
+            further = [orders.order(experiment, setting) for setting in of_experiment]
+            for kind, key in ((SEEDS, "ordered"), (PAIRS, "mirrored")):
+                former = getattr(experiment, key)
+                recorded = functools.reduce(merged, (each[kind] for each in further), former)
+                if recorded != former:
+                    path = orders.record(name, recorded, kind=kind)
+                    again = read(overlays, changes=_changes(options)).experiments[name]
+                    if getattr(again, key) != recorded:
+                        raise ValueError(
+                            f"{name}: its file or an overlay states `{key}`, which wins over {path}; leave it out"
+                        )
+                    print(f"Further {kind} for undecided settings: {path}")
+                    ordered = True
         undecided = sum((setting["verdict"] == "undecided").any().item() for setting in settings)
         print(f"{undecided} of {len(settings)} settings are undecided.", flush=True)
 
@@ -217,7 +219,8 @@ def compare_methods(study: Study) -> xr.Dataset:
         results = netcdf.read(path)
         # Results of an earlier analysis would order further seeds although the present one is not made.
         n_requested = sum(len(run.spec.seeds) for run in experiment.runs)
-        if (results["status"] != Outcome.NOT_RUN).sum() != n_requested:
+        states = [results[name] for name in ("status", "mirror_status") if name in results]
+        if sum((state != Outcome.NOT_RUN).sum() for state in states) != n_requested:
             raise ValueError(f"{path} has other runs than the configuration asks for: {fix}")
         results_of_experiments.append(results)
     comparison = compare(results_of_experiments)
