@@ -16,6 +16,7 @@ from admmbench.results.who_wins import compare
 from admmbench.study import config
 from tests.made import build, totals
 from tests.pages import ROOT
+from tests.results.test_mirrors import made
 from tests.studies import SMALL, Stated, write_study
 
 NAME = "equal_privacy_mnist"
@@ -123,3 +124,12 @@ def test_two_names_of_one_run_count_once():
         )
     assert found[0] == found[1]
     assert found[0][0] > 0
+
+
+def test_a_forecast_by_pairs_is_in_runs():
+    found, _ = made(apart=0.0, pairs={"after": 0}, mirrors=20, margin=0.0)
+    row = compare([found]).isel(setting=0)
+    gain, runs = power._by_pairs(row)
+    assert float(gain) == pytest.approx(float(row["gain"]), rel=0.01)
+    assert runs == about(2 * float(row["pairs"]))
+    assert power._by_pairs(compare([made()[0]]).isel(setting=0)) == ("", "")

@@ -320,3 +320,39 @@ def test_other_seeds_than_asked_for_are_refused(runs, tmp_path):
     netcdf.write(trace.assign_coords(seed=trace.seed + 2), folder / run.path)
     with pytest.raises(StaleResultError, match=r"has the seeds \[2, 3\], its name says \[0, 1\]"):
         aggregate("small", EXPERIMENT, folder)
+
+
+def test_mirrors_are_beside_the_seeds_that_they_belong_to(tmp_path):
+    paired = {
+        **{
+            key: value for key, value in DEFINITION.items() if key not in ("seed_blocks", "epsilon")
+        },
+        "sensitivity": "global",
+        "problem": {"loss": "softmax", "records": {"max_l2_norm": 1}},
+        "privacy": {"total": [1]},
+        "interim_analyses": [2, 3],
+        "pairs": {},
+        "ordered": {"ObjP": {1: 3}},
+        "mirrored": {"ObjP": {1: 2}},
+        "algorithms": [DEFINITION["algorithms"][1], {"name": "dpsgd", "label": "DP-GD"}],
+    }
+    experiment = Experiment.model_validate(paired)
+    found = aggregate("small", experiment, execute(experiment, tmp_path))
+    ordinary = Experiment.model_validate({**paired, "pairs": None, "mirrored": {}})
+    alone = aggregate("small", ordinary, tmp_path)
+    xr.testing.assert_identical(
+        found.drop_vars(["mirror", "mirror_status"]).drop_attrs(), alone.drop_attrs()
+    )
+    assert json.loads(found.attrs.pop("pairs")) == {"after": 0}
+    assert found.attrs == alone.attrs
+    of_objp = found.sel(algorithm="ObjP", epsilon=1)
+    assert of_objp["mirror_status"].values.tolist() == [0, 0, -1]
+    (run,) = (run for run in experiment.runs if run.spec.mirror)
+    trace = read(tmp_path / run.path, run)
+    last = trace["test_error"].isel(round=-1).values
+    np.testing.assert_array_equal(of_objp["mirror"][:2], last)
+    assert (last != found["test_error"].sel(algorithm="ObjP", epsilon=1).isel(round=-1)[:2]).any()
+    assert found["mirror"].sel(algorithm="DP-GD").isnull().all()
+    shutil.copy(tmp_path / run.path, tmp_path / experiment.runs[0].path)
+    with pytest.raises(StaleResultError, match="was made with mirror = 1"):
+        read(tmp_path / experiment.runs[0].path, experiment.runs[0])

@@ -106,6 +106,69 @@ def test_a_method_that_was_added_orders_no_more_than_the_best_of_the_row_has():
     assert orders.order_seeds(alike, cell(added="undecided", DPGD="")) == {}
 
 
+PAIRED = {**DIGITS, "pairs": {}}
+ALL_OPEN = {"ObjP": "undecided", "PVP": "undecided"}
+
+
+def of_gain(gain, **verdicts):
+    return cell(**verdicts).assign(gain=gain)
+
+
+def test_an_open_row_takes_a_pilot_of_pairs_and_then_pairs_or_seeds_by_its_gain():
+    experiment = check_experiment(PAIRED)
+    first = orders.order(experiment, of_gain(float("nan"), **ALL_OPEN))
+    assert first == {"seeds": {}, "pairs": {"ObjP": {1.0: 5}, "PVP": {1.0: 5}}}
+    piloted = check_experiment({**PAIRED, "mirrored": first["pairs"]})
+    gained = orders.order(piloted, of_gain(1.2, **ALL_OPEN))
+    more = {"ObjP": {1.0: 10}, "PVP": {1.0: 10}}
+    assert gained == {"seeds": more, "pairs": more}
+    for too_little in (1.19, float("nan")):
+        assert orders.order(piloted, of_gain(too_little, **ALL_OPEN)) == {
+            "seeds": more,
+            "pairs": {},
+        }
+    # Mirrors of seeds that are there cost half a pair.
+    run = check_experiment({**PAIRED, "mirrored": first["pairs"], "ordered": more})
+    assert orders.order(run, of_gain(2.0, **ALL_OPEN)) == {"seeds": {}, "pairs": more}
+    last = {label: {1.0: 25} for label in ALL_OPEN}
+    done = check_experiment({**PAIRED, "mirrored": last, "ordered": last})
+    assert orders.order(done, of_gain(2.0, **ALL_OPEN)) == {"seeds": {}, "pairs": {}}
+    assert orders.order(experiment, of_gain(2.0)) == {"seeds": {}, "pairs": {}}
+    without = orders.order(check_experiment(DIGITS), of_gain(2.0, **ALL_OPEN))
+    assert without == {"seeds": more, "pairs": {}}
+
+
+def test_a_method_that_was_added_takes_pairs_with_the_best_of_the_row():
+    ordered = orders.order_pairs(
+        check_experiment(PAIRED), cell(added="undecided", DPGD="").assign(gain=1.0)
+    )
+    assert ordered == {"DP-GD": {1.0: 5}, "ObjP": {1.0: 5}}
+
+
+def test_mirrors_follow_the_runs_of_their_seeds():
+    mirrored = {"ObjP": {1.0: 10}}
+    experiment = check_experiment({**PAIRED, "ordered": mirrored, "mirrored": mirrored})
+    own = [run for run in experiment.runs if run.label == "ObjP" and run.spec.stated_budget == 1]
+    assert [run.spec.mirror for run in own] == [False, False, True, True]
+    assert [run.spec.seeds for run in own[2:]] == [run.spec.seeds for run in own[:2]]
+    plain = check_experiment({**DIGITS, "ordered": mirrored})
+    assert [run.path for run in plain.runs] == [
+        run.path for run in experiment.runs if not run.spec.mirror
+    ]
+    assert not {"pairs", "mirrored"} & plain.model_dump(mode="json").keys()
+
+
+def test_pairs_are_recorded_beside_seeds(tmp_path):
+    write_study(tmp_path, own=PAIRED)
+    for kind in ("seeds", "pairs"):
+        path = orders.record("own", {"ObjP": {1.0: 10}}, tmp_path / "config", kind)
+        assert path == tmp_path / f"config/{kind}/own.yaml"
+    experiment = load({"experiments": ["own"]}, tmp_path / "config").experiments["own"]
+    assert experiment.mirrored == {"ObjP": {1.0: 10}}
+    write_study(tmp_path, own=DIGITS)
+    assert not load({"experiments": ["own"]}, tmp_path / "config").experiments["own"].mirrored
+
+
 def test_results_say_which_methods_were_added():
     given = [{**each, "added": each["name"] != "objp"} for each in DIGITS["algorithms"]]
     experiment = check_experiment({**DIGITS, "algorithms": given})

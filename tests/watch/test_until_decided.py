@@ -103,6 +103,15 @@ def test_results_of_an_earlier_look_order_nothing(folder, monkeypatch):
     assert record.read_text() == former.replace("10", "25")
 
 
+def test_open_rows_record_a_pilot_of_pairs_before_it_runs(folder):
+    write_study(folder.path, own={**DIGITS, "pairs": {}})
+    with pytest.raises(ValueError, match=r"results.nc has other runs than the configuration asks"):
+        study.until_decided([], [])
+    recorded = yaml.safe_load((folder.path / "config/pairs/own.yaml").read_text())
+    assert recorded == {label: {1.0: 5, 2.0: 5} for label in ("ObjP", "PVP")}
+    assert len(folder.calls) == 2
+
+
 def test_orders_that_the_experiment_states_itself_are_refused(folder):
     write_study(folder.path, own={**DIGITS, "ordered": {}})
     with pytest.raises(ValueError, match="own: its file or an overlay states `ordered`"):
