@@ -535,6 +535,17 @@ def seeds_needed(study: str, epsilon: float) -> float:
     return float(at_total(study, epsilon)["seeds"])
 
 
+def controls(studies: list[str]) -> list[str]:
+    """Return the methods that all others are compared with."""
+    return sorted({str(results(study).attrs["control"]) for study in studies})
+
+
+@over_lists
+def possible_lead(study: str, epsilon: float) -> float:
+    """Return the largest lead over the control that is still possible on a data set at a total, in points."""
+    return 100 * float(at_total(study, epsilon)["possible_lead"])
+
+
 def margin(study: str) -> float:
     """Return the difference in points up to which methods are equivalent."""
     return 100 * statistics.margin(results(study))

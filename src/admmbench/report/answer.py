@@ -170,6 +170,10 @@ def summarize_setting(
         undecided=tuple(_all_names(label, aliases) for label in _ascending(setting, "undecided")),
         only_method="".join(_all_names(label, aliases) for label in _ascending(setting, "alone")),
         failed=bool((setting["failed"].where(setting["compared"], 0) > 0).any()),
+        control=_all_names(str(setting["control"].item()), aliases),
+        possible_lead=None
+        if np.isnan(setting["possible_lead"])
+        else _value(setting, "possible_lead"),
         seeds=float(setting["seeds"]),
         added=[
             Added(

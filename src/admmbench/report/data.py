@@ -120,6 +120,9 @@ class SettingSummary:
     """The only method; empty if there are several."""
     failed: bool
     """Whether other methods have failed or diverged runs."""
+    control: str
+    possible_lead: Value | None
+    """Method that others are compared with, and the largest lead over it that is still possible; None if not known."""
     seeds: float
     """Forecast of the seeds that make the setting conclusive, 0 where it is."""
     added: list[Added]

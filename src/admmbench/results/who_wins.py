@@ -80,6 +80,8 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``outdated``: whether the results of a method are to be run again, see `admmbench.results.reference`.
         - ``control``: label of the method with which others are compared: the one that the experiment states, else
           ``lowest``.
+        - ``possible_lead``: largest amount by which a method may be better than the control, by the intervals; 0 if none
+          may be, NaN where the control has no mean.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
         - ``seeds``: number of seeds that makes the setting conclusive, see
           `admmbench.inference.power.seeds_needed`; 0 where it is conclusive.
@@ -292,6 +294,7 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
     values = values.where(facts["algorithm"].isin(setting.rivals))
     same_as = [setting.same_as.get(str(label), str(label)) for label in facts["algorithm"].values]
     control = str(facts.attrs.get("control", ""))
+    control = setting.same_as.get(control, control)
     stated_analyses, margin = statistics.interim_analyses(facts), statistics.margin(facts)
     analyses = max(len(stated_analyses), 1)
     level = levels.level_of_pairs(setting.pairs, count, analyses)
@@ -346,7 +349,8 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
             "reach_over_records": _half_widths_over_records(facts, values, pair_levels),
-            "control": setting.same_as.get(control, control) or lowest,
+            "control": control or lowest,
+            "possible_lead": _possible_lead(gap["lower"], control or lowest),
             "lowest": lowest,
             "runner_up": _runner_up(means["mean"].where(stated), lowest),
             "seeds": _seeds_needed(
@@ -388,6 +392,14 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
 def _differences(values: xr.DataArray) -> xr.DataArray:
     """Return the differences of methods and their rivals at each seed."""
     return values - values.rename(algorithm="rival")
+
+
+def _possible_lead(lower: xr.DataArray, control: str) -> float:
+    """Return the largest lead over a control that lower ends of differences over ``algorithm`` and ``rival`` allow."""
+    if control not in lower["rival"]:
+        return math.nan
+    furthest = float(lower.sel(rival=control).min())
+    return math.nan if math.isnan(furthest) else max(-furthest, 0.0)
 
 
 def _half_widths_over_records(
