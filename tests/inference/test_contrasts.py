@@ -132,7 +132,7 @@ TRIED |= {
         ("no difference in pairs and two added", (0.0,) * 5, 0.01, 2),
     )
     for kind, given in KINDS.items()
-    for correlation in ((0.5,) if added else (0.0, 0.5, 0.95))
+    for correlation in ((0.0, 0.5, 0.95) if means == "no difference in pairs" else (0.5,))
 }
 HARDEST = "no difference, normal, correlation 0, 10 seeds"
 

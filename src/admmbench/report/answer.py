@@ -163,6 +163,7 @@ def summarize_setting(
         delta=float(setting["delta"]),
         neighbours=(setting["relation"].item(), setting["unit"].item()),
         runs=(int(runs.min()), int(runs.max())),
+        mirrors=int(setting["mirrors"].max()),
         margin=_value(setting, "margin"),
         analyses=int(setting["analyses"]) or 1,
         badges={_all_names(label, aliases): method_badge for label, method_badge in badges.items()},

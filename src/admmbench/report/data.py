@@ -107,6 +107,8 @@ class SettingSummary:
     """Relation and unit of the guarantee."""
     runs: tuple[int, int]
     """The fewest and the most seeds of a method."""
+    mirrors: int
+    """The most antithetic pairs of a method."""
     margin: Value
     """Largest difference that does not matter."""
     analyses: int

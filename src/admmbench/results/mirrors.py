@@ -47,8 +47,10 @@ def mirrors_run(facts: xr.Dataset) -> xr.DataArray:
 
 def failed(facts: xr.Dataset) -> xr.DataArray:
     """Count the runs without a model, mirrors among them, over the dimensions of runs without ``seed``."""
-    states = [facts[name] for name in ("status", "mirror_status") if name in facts]
-    return sum(state.isin(FAILED).sum("seed") for state in states)
+    counts = facts["status"].isin(FAILED).sum("seed")
+    if "mirror_status" in facts:
+        counts += facts["mirror_status"].isin(FAILED).sum("seed")
+    return counts
 
 
 def judge(

@@ -80,8 +80,8 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``outdated``: whether the results of a method are to be run again, see `admmbench.results.reference`.
         - ``control``: label of the method with which others are compared: the one that the experiment states, else
           ``lowest``.
-        - ``possible_lead``: largest amount by which a method may be better than the control, by the intervals; 0 if none
-          may be, NaN where the control has no mean.
+        - ``possible_lead``: largest amount by which a method may be better than the control, by the intervals; 0 if
+          none may be, NaN where a method that competes has no interval.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
         - ``seeds``: number of seeds that makes the setting conclusive, see
           `admmbench.inference.power.seeds_needed`; 0 where it is conclusive.
@@ -350,7 +350,7 @@ def _compare_setting(setting: Setting, count: int) -> xr.Dataset:
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
             "reach_over_records": _half_widths_over_records(facts, values, pair_levels),
             "control": control or lowest,
-            "possible_lead": _possible_lead(gap["lower"], control or lowest),
+            "possible_lead": _possible_lead(gap["lower"], values, control or lowest),
             "lowest": lowest,
             "runner_up": _runner_up(means["mean"].where(stated), lowest),
             "seeds": _seeds_needed(
@@ -394,12 +394,14 @@ def _differences(values: xr.DataArray) -> xr.DataArray:
     return values - values.rename(algorithm="rival")
 
 
-def _possible_lead(lower: xr.DataArray, control: str) -> float:
+def _possible_lead(lower: xr.DataArray, values: xr.DataArray, control: str) -> float:
     """Return the largest lead over a control that lower ends of differences over ``algorithm`` and ``rival`` allow."""
-    if control not in lower["rival"]:
+    others = values.notnull().any("seed") & (values["algorithm"] != control)
+    if control not in lower["rival"] or not others.any():
         return math.nan
-    furthest = float(lower.sel(rival=control).min())
-    return math.nan if math.isnan(furthest) else max(-furthest, 0.0)
+    # A method without an interval may have any lead.
+    ends = lower.sel(rival=control, drop=True).where(others, drop=True)
+    return max(-float(ends.min(skipna=False)), 0.0) if ends.notnull().all() else math.nan
 
 
 def _half_widths_over_records(
