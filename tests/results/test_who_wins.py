@@ -317,8 +317,8 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ),
         (
             [TIED, TIED],
-            "Both settings are undecided: 4,600 seeds each would be conclusive with 80 % power. No method is better than "
-            "ObjP by more than 5.34 points at ε = 1 and 5.34 points at ε = 2 on MNIST. "
+            "Both settings are undecided: 4,600 seeds each would be conclusive with 80 % power. No method is better "
+            "than ObjP by more than 5.34 points at ε = 1 and 5.34 points at ε = 2 on MNIST. "
             "Nowhere significantly worse: ObjP and ObjT.",
         ),
         (
