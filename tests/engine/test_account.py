@@ -86,7 +86,7 @@ def test_a_search_costs_more_than_a_run(capsys):
     assert main([*words, "--trials", "25"]) == 0
     said = capsys.readouterr().out
     assert "\n 0.01          0.0339 " in said
-    assert "mu of Gaussian differential privacy 0.5007" in said
+    assert "Gaussian differential privacy: mu 0.5007 (regret 0)" in said
     assert "13.23 if every trial is seen" in said
     assert "4.807 if the best alone is seen, of a geometric number" in said
     assert "3.942 if the best alone is seen, of a logarithmic number" in said

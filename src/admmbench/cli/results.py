@@ -330,6 +330,7 @@ def run_facts(trace: xr.Dataset) -> dict[str, Any]:
         "guarantee": guarantee,
         "epsilon": float(loss.isel(round=-1).max()),
         "delta": trace.attrs["delta"],
+        "gaussian": [float(trace[name]) for name in ("mu", "regret") if name in trace],
         "best_constant": metric.attrs.get("best_constant"),
     }
 

@@ -112,6 +112,7 @@ def _account(options: argparse.Namespace) -> None:
     --epsilon TEXT      budget of one mechanism
     --multiplier TEXT   standard deviation of normal noise over the sensitivity
     --total TEXT        total epsilon to solve for
+    --mu TEXT           mu of Gaussian differential privacy to solve for
     --delta TEXT        failure probability of totals
     --sampling TEXT     probability that a record takes part in a mechanism
     --trials TEXT       of a search for settings, whose total is stated as well
@@ -130,8 +131,8 @@ def _account(options: argparse.Namespace) -> None:
         if options.json:
             return print_json([*combinations.combinations()])
         return print(combinations.markdown())
-    keys = ["dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling", "covers"]
-    keys += ["trials"] if options.covers else []
+    keys = ["dataset", "rounds", "epsilon", "multiplier", "total", "mu", "delta", "sampling"]
+    keys += ["covers", "trials"] if options.covers else []
     arguments = {
         key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))
     }

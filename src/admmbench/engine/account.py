@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field, model_validator
+from scipy.special import ndtr, ndtri
 
 from admmbench import algorithms
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
-from admmbench.privacy.curves import Curve, curve
+from admmbench.privacy.curves import Curve, calibrate_mu, curve
 from admmbench.privacy.selection import SHAPES, CompositionScope, epsilon_in_scope, selected
 from admmbench.spec import accounting
 from admmbench.spec.run import RunSpec
@@ -21,6 +23,8 @@ Trials = Annotated[Number, Field(gt=1)]
 Positive = Annotated[Number, Field(gt=0)]
 # False-alarm rates of an attacker.
 _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.1)
+# Those at which a terminal draws the curve.
+_DRAWN = (0.01, 0.05, *(tenth / 10 for tenth in range(1, 10)))
 # Settings that may stand beside the mapping that they belong to.
 _WITHIN = {"params": ("sampling",), "privacy": ("total", "covers", "trials")}
 
@@ -53,6 +57,8 @@ class Account(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """Return totals, and hits of an attacker by the rate of false alarms."""
         found = self.curve
+        gaussian = found.gaussian
+        drawn = () if gaussian.describes or math.isinf(gaussian.mu) else _DRAWN
         return {
             "one": self.one,
             "delta": self.delta,
@@ -60,7 +66,16 @@ class Account(NamedTuple):
             "totals": self.totals,
             "hits": dict(zip(_FALSE_ALARMS, found.power(_FALSE_ALARMS).tolist(), strict=True)),
             "advantage": found.advantage,
-            "mu": found.mu,
+            "mu": gaussian.mu,
+            "regret": gaussian.regret,
+            "curve": [
+                {
+                    "alarms": alarms,
+                    "hits": hits,
+                    "gaussian": float(ndtr(ndtri(alarms) + gaussian.mu)),
+                }
+                for alarms, hits in zip(drawn, found.power(drawn).tolist(), strict=True)
+            ],
         }
 
     def searched(self, trials: float) -> dict[str, float]:
@@ -80,8 +95,8 @@ def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
     name
         Of the mechanism or the method, or the path of a plug-in.
     settings
-        Fields of `Mechanism`; or arguments of `simulate`, beside which keys of its ``privacy`` and the parameter
-        ``sampling`` may stand. The sensitivity is global if it is not stated.
+        Fields of `Mechanism`; or arguments of `simulate`, beside which keys of its ``privacy``, the parameter
+        ``sampling`` and a ``mu`` to solve for may stand. The sensitivity is global if it is not stated.
 
     Returns
     -------
@@ -104,13 +119,19 @@ def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
     for key, inner in _WITHIN.items():
         moved = {part: arguments.pop(part) for part in inner if part in arguments}
         arguments[key] = {**arguments.get(key, {}), **moved}
+    mu = arguments.pop("mu", None)
+    if mu is not None:
+        mu = checked(Positive, mu, "mu")
+        if "epsilon" in arguments or "total" in arguments["privacy"]:
+            raise ValueError("mu: is solved for in the place of an epsilon or a total; give one")
+        arguments["privacy"]["total"] = 1.0  # the budget that is solved for replaces its own
     spec = checked(RunSpec, arguments, "")
-    account = of_run(spec, load_dataset(spec.dataset))
+    account = of_run(spec, load_dataset(spec.dataset), mu)
     return f"{name} on {spec.info.name}: {spec.rounds} rounds", account
 
 
-def of_run(spec: RunSpec, dataset: Dataset) -> Account:
-    """Account for a run; where a total is stated, with the budget of a release that leads to it.
+def of_run(spec: RunSpec, dataset: Dataset, mu: float | None = None) -> Account:
+    """Account for a run; where a total or a mu is stated, with the budget of a release that leads to it.
 
     Where seeds give agents other numbers of records, it is that of the seed whose agent pays most.
     """
@@ -119,7 +140,7 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
     accounts = []
     for part in spec.parts:
         problem = bind(part, dataset)
-        budget = accounting.budget(part, problem)
+        budget = accounting.budget(part, problem, mu)
         ledger = accounting.ledger(part, problem, budget)
         accounts.append(Account(f"epsilon {budget.epsilon:.4g}", ledger, part.delta))
     return max(accounts, key=lambda each: each.total) if len(accounts) > 1 else accounts[0]
@@ -138,6 +159,8 @@ class Mechanism(Strict):
     """Budget of any other release: the sensitivity over the scale of Laplace noise."""
     total: Positive | None = None
     """Total epsilon to solve for."""
+    mu: Positive | None = None
+    """Mu of Gaussian differential privacy to solve for."""
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sampling: Annotated[Number, Field(gt=0, le=1)] = 1.0
     """Probability that a record takes part in a release with normal noise."""
@@ -152,9 +175,11 @@ class Mechanism(Strict):
         own, other = (
             ("multiplier", "epsilon") if self.name == "gaussian" else ("epsilon", "multiplier")
         )
-        given = [each for each in (getattr(self, own), self.total) if each is not None]
+        given = [each for each in (getattr(self, own), self.total, self.mu) if each is not None]
         if len(given) != 1 or getattr(self, other) is not None:
-            raise ValueError(f"{self.name}: give the {own} of a release, or a total to solve for")
+            raise ValueError(
+                f"{self.name}: give the {own} of a release, or a total or a mu to solve for"
+            )
         if self.covers != "run" and (self.total is None or self.trials is None):
             raise ValueError(
                 "covers: is the composition scope of a total to solve for; give total and trials"
@@ -166,7 +191,9 @@ class Mechanism(Strict):
     def account(self) -> Account:
         """Account for all releases."""
         epsilon = self.epsilon or (1 / self.multiplier if self.multiplier else None)
-        if epsilon is None:
+        if self.mu is not None:
+            epsilon = calibrate_mu(self._ledger, self.mu)
+        elif epsilon is None:
             assert self.total is not None
             composed = partial(epsilon_in_scope, scope=self.covers, trials=self.trials or 0)
             epsilon = calibrate(self._ledger, self.total, self.delta, composed)

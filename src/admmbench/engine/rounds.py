@@ -24,6 +24,7 @@ from admmbench.engine.threads import Map, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.privacy import Noise, Sampler
+from admmbench.privacy.curves import FALSE_ALARMS, Curve, least_private
 from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows
 from admmbench.spec import accounting, guarantees
@@ -213,6 +214,7 @@ def _rounds(
         if context.checkpoint:
             context.checkpoint.after_round(snapshot)
     snapshot.trace.mistakes = federation.problem.mistakes(snapshot.state, federation.run)
+    snapshot.trace.privacy = _of_releases(spec, federation)
 
 
 def _start(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
@@ -370,6 +372,16 @@ def evaluate(
         **method.measure(t, state, federation),
         **{name: value for values in observations for name, value in values.items()},
     }
+
+
+def _of_releases(spec: RunSpec, federation: AnyFederation) -> dict[str, NDArray[Any]]:
+    """Return mu, its regret and the trade-off curve of all releases; mu is infinite where nothing is guaranteed."""
+    ledgers, found = federation.ledgers, Curve(math.inf)
+    if guarantees.guarantee(spec).kind != "none" and all(ledgers):
+        found = least_private(ledger.composition() for ledger in ledgers)
+    mu, regret = found.gaussian
+    hits = found.power(FALSE_ALARMS)
+    return {"mu": np.array(mu), "regret": np.array(regret), "hits": hits}
 
 
 def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:

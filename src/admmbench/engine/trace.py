@@ -10,7 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from admmbench.base.outcomes import SUCCESSFUL, Outcome
-from admmbench.engine.variables import COMMENTS, Variables
+from admmbench.engine.variables import COMMENTS, OF_RELEASES, Variables
+from admmbench.privacy.curves import FALSE_ALARMS
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
 
@@ -37,6 +38,8 @@ class Trace:
         self._status = np.zeros(len(seeds), np.int8)
         self.mistakes: NDArray[Any] | None = None
         """Which test records the last model of each seed gets wrong, shape (S, R)."""
+        self.privacy: dict[str, NDArray[Any]] = {}
+        """Gaussian differential privacy and trade-off curve of all releases, by variable."""
 
     def record(self, t: int, values: Mapping[str, NDArray[Any] | float], seconds: float) -> None:
         """Enter what was measured after round ``t``; a seed that is no longer finite has diverged."""
@@ -63,12 +66,17 @@ class Trace:
 
     def variables(self) -> dict[str, Any]:
         """Return what was recorded so far."""
-        return {"arrays": self._arrays, "status": self._status, "mistakes": self.mistakes}
+        return {
+            "arrays": self._arrays,
+            "status": self._status,
+            "mistakes": self.mistakes,
+            "privacy": self.privacy,
+        }
 
     def restore(self, variables: Mapping[str, Any]) -> None:
         """Take up what `variables` returned."""
         self._arrays, self._status = variables["arrays"], variables["status"]
-        self.mistakes = variables["mistakes"]
+        self.mistakes, self.privacy = variables["mistakes"], variables["privacy"]
 
     def note(self, outcomes: NDArray[np.int8]) -> None:
         """Take note of the seeds that the method has ended."""
@@ -89,7 +97,7 @@ class Trace:
         trace = Trace(seeds, list(self.rounds), self._variables)
         for name, array in self._arrays.items():
             trace._arrays[name][...] = array  # along the seeds, where it has them
-        trace._status[:] = self._status
+        trace._status[:], trace.privacy = self._status, self.privacy
         if self.mistakes is not None:
             trace.mistakes = self.mistakes.repeat(len(seeds), axis=0)
         return trace
@@ -107,6 +115,10 @@ class Trace:
             else:
                 trace._arrays[name] = (np.add if name == "seconds" else np.fmax).reduce(arrays)
         trace._status = np.concatenate([part._status for part in traces])
+        trace.privacy = {
+            name: np.fmax.reduce([part.privacy.get(name, values) for part in traces])
+            for name, values in first.privacy.items()
+        }
         if first.mistakes is not None:
             none = np.zeros_like(first.mistakes)
             mistakes = [none if part.mistakes is None else part.mistakes for part in traces]
@@ -128,6 +140,10 @@ class Trace:
             for name, (dims, units, long_name) in self._variables.items()
         }
         variables["status"] = ("seed", self._status, status_attrs())
+        for name, values in self.privacy.items():
+            dims, long_name, comment = OF_RELEASES[name]
+            facts = {"units": "1", "long_name": long_name, "comment": comment}
+            variables[name] = (dims, values, facts)
         if self.mistakes is not None:
             counted = self.mistakes[np.isin(self._status, SUCCESSFUL)].sum(axis=0, dtype=np.float32)
             facts = {"units": "1", "long_name": "seeds whose last model gets a test record wrong"}
@@ -136,6 +152,8 @@ class Trace:
             "seed": ("seed", np.array(self.seeds, np.int64), {"long_name": "seed"}),
             "round": ("round", np.array(list(self.rounds), np.int64), {"long_name": "round"}),
         }
+        if self.privacy:
+            coords["false_alarms"] = ("false_alarms", np.array(FALSE_ALARMS), {"units": "1"})
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment

@@ -30,6 +30,24 @@ COMMENTS = {
     "epsilon_total": "infinite where nothing is guaranteed",
     "epsilon_claimed": "basic composition of one budget per round, as ryu2021 and ryu2022 count",
 }
+OF_RELEASES = {
+    "mu": (
+        (),
+        "mu of Gaussian differential privacy of the whole run",
+        "rounded up; infinite where no trade-off curve is proved",
+    ),
+    "regret": (
+        (),
+        "regret of mu",
+        "how much better the privacy is than mu says, as rates of errors (Gomez et al. 2026)",
+    ),
+    "hits": (
+        ("false_alarms",),
+        "largest probability to detect a record",
+        "trade-off curve of all releases of the agent with the largest mu",
+    ),
+}
+"""Privacy of all releases of a run together: dims, long name and comment by name."""
 
 
 def measured(spec: RunSpec) -> Variables:

@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 
+from admmbench.privacy.curves import POOR_FIT
+
 _MOST_DIGITS = 8
 _PROPER = {
     "adult": "Adult",
@@ -53,6 +55,22 @@ def quantity(
 def counted(count: int, noun: str) -> str:
     """Write a count with its noun, in the plural unless the count is one."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def rounded_up(value: float) -> str:
+    """Write a number with four digits, rounded up but for errors of double precision."""
+    if not 0 < value < math.inf:
+        return number(value)
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:#.4g}".rstrip(".")
+
+
+def gaussian_privacy(mu: float, regret: float) -> str:
+    """Write mu of Gaussian differential privacy with its regret, and whether it describes the trade-off curve."""
+    if not math.isfinite(mu):
+        return "mu: not available"
+    poor = ": one number does not describe the trade-off curve" if regret > POOR_FIT else ""
+    return f"mu {rounded_up(mu)} (regret {regret:.2g}{poor})"
 
 
 def confidence(level: float) -> str:

@@ -94,6 +94,7 @@ def calibrate(
     total: float,
     delta: float,
     composed: Callable[[Ledger, float], float] = Ledger.epsilon,
+    key: str = "privacy.total",
 ) -> float:
     """Solve for the budget of one release.
 
@@ -104,9 +105,11 @@ def calibrate(
     total
         Composed privacy loss of the run, at most.
     delta
-        Failure probability of the total.
+        Failure probability of the total; 0 for a loss without one.
     composed
         Loss that the total is of, as a function of the releases and of delta.
+    key
+        Setting that states the total, for errors.
 
     Returns
     -------
@@ -136,8 +139,9 @@ def calibrate(
     epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE) if solvable else low)
     reached = composed(ledger_at(epsilon), delta)
     if not _LEAST * total <= reached <= total:
+        name = key.rpartition(".")[2]
+        at, other = (f" at delta {delta:g}", f"{name} or delta") if delta else ("", name)
         raise ValueError(
-            f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {reached:g}; "
-            "state another total or delta"
+            f"{key}: no noise gives a {name} of {total:g}{at}, but one of {reached:g}; state another {other}"
         )
     return epsilon

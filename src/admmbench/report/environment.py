@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from admmbench.figures import wording
 from admmbench.inference.power import POWER
 from admmbench.privacy import delta_warning
+from admmbench.privacy.curves import POOR_FIT
 from admmbench.report.data import collected, grouped
 
 
@@ -40,7 +41,12 @@ TEMPLATES.filters |= {
     "at_same_budgets": at_same_budgets,
     **dict(getmembers(wording, isfunction)),
 }
-TEMPLATES.globals |= {"delta_warning": delta_warning, "infinity": math.inf, "power": POWER}
+TEMPLATES.globals |= {
+    "delta_warning": delta_warning,
+    "infinity": math.inf,
+    "power": POWER,
+    "poor_fit": POOR_FIT,
+}
 #: The same for a terminal.
 TEXT = TEMPLATES.overlay(autoescape=False)
 

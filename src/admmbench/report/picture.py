@@ -17,6 +17,7 @@ from admmbench.figures import attacks, differences, drawing
 from admmbench.figures.attacks import Attack, Attacks
 from admmbench.figures.differences import Differences
 from admmbench.figures.wording import stated
+from admmbench.privacy.curves import POOR_FIT
 from admmbench.report.environment import words
 
 if TYPE_CHECKING:
@@ -102,6 +103,21 @@ def draw_audits(audits: Sequence[tuple[Run, Audit]], prefix: str) -> list[Markup
         )
         for number, shown in enumerate(_attacks(audits))
     ]
+
+
+def draw_curves(results: xr.Dataset, prefix: str) -> list[Markup]:
+    """Draw the trade-off curves that mu does not describe, each over that of its mu."""
+    if "mu" not in results:
+        return []
+    poor = results[["mu", "regret", "hits"]].stack(run=("algorithm", "epsilon"))
+    poor = poor.isel(run=(poor["regret"] > POOR_FIT).values)
+    drawn = []
+    for place, (label, epsilon) in enumerate(poor["run"].values):
+        run, title = poor.isel(run=place), f"{label}, ε = {stated(epsilon)}"
+        points = list(zip(run["false_alarms"].values, run["hits"].values, strict=True))
+        shown = Attacks(title, points, mu=float(run["mu"]))
+        drawn.append(_part(attacks.draw([shown]), title, f"{prefix}-{place}", words().curve(title)))
+    return drawn
 
 
 def _part(drawn: Drawing, name: str, prefix: str, label: str) -> Markup:

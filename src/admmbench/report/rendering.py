@@ -198,6 +198,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "solutions": tables.solutions(results),
         "times": tables.times(results),
         "privacy": tables.privacy(results),
+        "curves": picture.draw_curves(results, f"t{number}"),
         "protected": tables.protected(results),
         "audits": tables.audits(section.audits, section.experiment),
         "attacks": picture.draw_audits(section.audits, f"a{number}"),

@@ -13,7 +13,7 @@ import xarray as xr
 from admmbench.audit.words import words as audit_words
 from admmbench.base.outcomes import FAILED, SUCCESSFUL
 from admmbench.figures import wording
-from admmbench.figures.wording import given, number, stated
+from admmbench.figures.wording import given, number, rounded_up, stated
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report.data import (
     AgentCounts,
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
+# How numbers of Gaussian differential privacy are written.
+_GAUSSIAN = {
+    "mu": lambda mu: "not available" if mu == math.inf else rounded_up(mu),
+    "regret": lambda regret: number(regret, ".2g"),
+}
 # Agents times classes beyond which the page shows no table of the agents' records.
 _MOST_COUNTS = 200
 
@@ -315,6 +320,9 @@ def privacy(results: xr.Dataset) -> Table | None:
         "epsilon_total": "ε guaranteed",
     }
     totals_of_methods = xr.Dataset({name: statistics.final(results, name) for name in totals})
+    # Results of earlier versions have no mu.
+    gaussian = {"mu": "μ", "regret": "Regret of μ"} if "mu" in results else {}
+    totals_of_methods = totals_of_methods.assign({name: results[name] for name in gaussian})
     totals_of_methods["ran"] = (results["status"] >= 0).any("seed")
     frame = totals_of_methods.to_dataframe(["algorithm", "epsilon"]).reset_index()
     frame = frame[frame["ran"] & np.isfinite(frame["epsilon"])]
@@ -325,6 +333,7 @@ def privacy(results: xr.Dataset) -> Table | None:
         budget(results): frame["epsilon"].map(stated),
         "δ": frame["delta"].map(given),
         **{head: frame[name].map(number) for name, head in totals.items()},
+        **{head: frame[name].map(_GAUSSIAN[name]) for name, head in gaussian.items()},
         "Guarantee": frame["guarantee"],
     }
     heads = [*columns]

@@ -45,6 +45,8 @@ def facts(results: xr.Dataset) -> dict[str, Any]:
     rows["failed"] = results["status"].isin(FAILED).sum("seed")
     for name in ("epsilon_total", "epsilon_composed"):
         rows[name] = statistics.final(results, name)
+    for name in {"mu", "regret"} & {*results}:
+        rows[name] = results[name]
     rows = rows.reset_coords(drop=True).assign(started=started)
     frame = rows.to_dataframe().reset_index()
     frame = frame[frame.pop("started")]

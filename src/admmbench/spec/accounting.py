@@ -6,14 +6,15 @@ from functools import partial
 from typing import Any
 
 from admmbench.privacy import Ledger, Privacy, calibrate
+from admmbench.privacy.curves import calibrate_mu
 from admmbench.privacy.selection import epsilon_in_scope
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.rows import BoundRows
 from admmbench.spec.facts import RunFacts
 
 
-def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
-    """Return the budget of one release, solved for where a total is given.
+def budget(run: RunFacts, problem: BoundProblem[Any], mu: float | None = None) -> Privacy:
+    """Return the budget of one release, solved for where a total is given, or a mu in its place.
 
     The bound problem has the numbers of records, and the bounds on records.
     """
@@ -24,12 +25,14 @@ def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
     neighbours = run.privacy.relation, run.privacy.unit, run.participation
     settings = run.delta, run.sensitivity, *neighbours, summed, run.privacy.cohort or 0
     total = run.privacy.total
-    if total is None:
-        return Privacy(run.epsilon, *settings)
 
     def ledger_at(epsilon: float) -> Ledger:
         return ledger(run, problem, Privacy(epsilon, *settings))
 
+    if mu is not None:
+        return Privacy(calibrate_mu(ledger_at, mu), *settings)
+    if total is None:
+        return Privacy(run.epsilon, *settings)
     return Privacy(calibrate(ledger_at, total, run.delta, partial(total_in_scope, run)), *settings)
 
 
