@@ -682,6 +682,16 @@ def test_a_fault_of_any_round_or_place_is_found(broken, body, level, sentence):
     assert sentence in failed(short_audit(path))[level]
 
 
+def test_a_divisor_that_depends_on_the_data(broken):
+    """A mean over records that are not null has another divisor for a neighbour, as under add and remove."""
+    body = """ends = np.cumsum(block.parts.n_samples)[:-1]
+        parts = np.split(np.any(block.parts._X != 0, axis=-1), ends)
+        scale = block.parts.n_samples / np.array([part.sum() for part in parts])
+        return own * scale.reshape(-1, 1, 1, 1) + gaussian()"""
+    found = failed(short_audit(broken("DPSGD", STEPS.format(body=body))))
+    assert " shifts by 1." in found["likelihood"]
+
+
 def large(block):
     """Whether an entry of the agents' records is large: so in all canaries, and not in all data sets."""
     return f"({block}.parts._X.max() > 0.5)"

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -152,6 +153,10 @@ def test_a_loss_beyond_reach_has_none():
     assert of(Gaussian(0.01), 100).mu == pytest.approx(1000)
 
 
+def repeated(cost, count, epsilon):
+    return ledger_of((cost(epsilon), count))
+
+
 def sample(epsilon):
     return Gaussian(1 / epsilon, 0.2)
 
@@ -159,7 +164,7 @@ def sample(epsilon):
 @pytest.mark.parametrize("cost", [laplace, Pure, sample])
 def test_noise_for_a_mu_has_it(cost):
     for mu, count in itertools.product((0.1, 0.5, 1.0, 3.0), (1, 30)):
-        epsilon = calibrate_mu(lambda budget, count=count: ledger_of((cost(budget), count)), mu)
+        epsilon = calibrate_mu(partial(repeated, cost, count), mu)
         assert 0.99 * mu <= of(cost(epsilon), count).mu <= mu
 
 
