@@ -68,6 +68,7 @@ numpydoc_show_class_members = False
 html_theme = "pydata_sphinx_theme"
 html_title = "admmbench"
 html_css_files = ["site.css"]
+html_js_files = ["sort.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -1,4 +1,4 @@
-"""Pages of findings, made from their templates and the reference results: ``make findings``.
+"""Pages of findings, made from their templates, the reference results and totals.yaml: ``make findings``.
 
 Templates have sentences with quantities; what a sentence says of an order stands in ``{% holds %}`` before it. Lines of
 a paragraph may be broken anywhere.
@@ -26,7 +26,7 @@ sys.path.insert(0, str(HERE))
 
 import quantities  # noqa: E402
 
-from admmbench.figures.wording import about  # noqa: E402
+from admmbench.figures.wording import about, rounded_up  # noqa: E402
 
 WIDTH = 120
 _COUNTS = (
@@ -116,6 +116,16 @@ def called(label: str) -> str:
     return {"OutP": "OutP (DP-ADMM)", "OutP (code)": "OutP, the authors' code"}.get(label, label)
 
 
+def up(number: float) -> str:
+    """Write a number of privacy with four digits, rounded up."""
+    return "not available" if number == quantities.INF else rounded_up(number)
+
+
+def regret(number: float) -> str:
+    """Write a regret with two digits."""
+    return "–" if number != number else f"{number:.2g}".replace("e-0", "e-")
+
+
 def error(study: str, label: str, epsilon: float, is_bold: object = False) -> str:
     """Write the error of a method in a table, with a mark if it is outdated."""
     text = fixed(quantities.points(study, label, epsilon), 1)
@@ -187,7 +197,7 @@ def environment(folder: Path = HERE) -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,
     )
-    filters = fixed, listed, span, word, about, short, significant, or_zero, bold, called, marked
+    filters = fixed, listed, span, word, about, short, significant, or_zero, bold, called, marked, up, regret
     found.filters |= {each.__name__: each for each in filters}
     found.globals |= {name: each for name, each in vars(quantities).items() if name[0] != "_"}
     found.globals |= {
@@ -225,6 +235,11 @@ def findings() -> str:
     return render("findings.md.jinja")
 
 
+def totals() -> str:
+    """Return docs/privacy/overview.md."""
+    return render("totals.md.jinja")
+
+
 def readme(page: str) -> str:
     """Return README.md with its results, which stand between comments that name parts of the template."""
 
@@ -242,4 +257,5 @@ def readme(page: str) -> str:
 if __name__ == "__main__":
     home = ROOT / "README.md"
     (ROOT / "docs/findings.md").write_text(findings(), "utf-8")
+    (ROOT / "docs/privacy/overview.md").write_text(totals(), "utf-8")
     home.write_text(readme(home.read_text("utf-8")), "utf-8")

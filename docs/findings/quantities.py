@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -65,6 +66,30 @@ def over_lists(function: Callable[..., Any]) -> Callable[..., Any]:
         ]
 
     return over
+
+
+# ------------------------------------------------------------------------------------------------------------- totals
+
+
+@functools.cache
+def totals() -> Any:
+    """Return the numbers that totals.py has written: ``gaussian`` by study and label, and ``rows`` of a page."""
+    return SimpleNamespace(**read_yaml(Path(__file__).with_name("totals.yaml")))
+
+
+def mu(study: str, label: str) -> float:
+    """Return mu of Gaussian differential privacy of a method at a total of 2."""
+    return float(totals().gaussian[study][label][0])
+
+
+def all_hold() -> bool:
+    """Return whether no audit of the page on totals found a fault."""
+    return all(row["holds"] for row in totals().rows)
+
+
+def threat(trust: str) -> str:
+    """Return what whoever attacks sees, by the key of a threat model."""
+    return {"agents": "each message", "secure_sum": "the sum alone"}[trust]
 
 
 # --------------------------------------------------------------------------------------------------------------- runs

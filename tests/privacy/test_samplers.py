@@ -303,3 +303,18 @@ def test_samples_know_nothing_of_each_other(q):
     for values in (np.abs(noise), np.sign(noise)):
         assert abs(np.corrcoef(values.ravel(), taken.ravel())[0, 1]) < 4 / math.sqrt(noise.size)
     assert stats.ks_2samp(noise[taken], noise[~taken]).pvalue > 0.001
+
+
+@pytest.mark.parametrize("steps", [4, 64])
+def test_a_coarse_generator_nears_its_law_as_the_page_on_privacy_says(steps):
+    """Every output of Box and Muller's method with b bits, on a grid: total variation of about 2^(-1.3 b) steps."""
+    bits, found = np.arange(6, 12), []
+    for b in bits:
+        u = (np.arange(2**b) + 0.5) / 2**b
+        sizes = np.outer(np.sqrt(-2 * np.log(u)), np.cos(u * math.pi / 2))
+        counts = np.bincount(np.rint(sizes * steps).astype(int).ravel(), minlength=8 * steps)
+        edges = (np.arange(len(counts)) + 0.5) / steps
+        chances = np.diff(2 * stats.norm.cdf(np.append(0, edges)) - 1)
+        found.append(np.abs(counts / 4.0**b - chances).sum() / 2)
+    assert (np.array(found) <= 2 * steps * 2.0 ** (-1.25 * bits)).all()
+    assert np.polyfit(bits, np.log2(found), 1)[0] < -1.25
