@@ -32,6 +32,7 @@ def test_pages_are_generated(generate):
     readme = (ROOT / "README.md").read_text("utf-8")
     assert generate.findings() == (ROOT / "docs/findings.md").read_text("utf-8")
     assert generate.readme(readme) == readme
+    assert generate.totals() == (ROOT / "docs/privacy/overview.md").read_text("utf-8")
 
 
 def test_an_order_that_results_do_not_show_is_named_with_its_sentence_and_its_place(

@@ -197,7 +197,22 @@ def environment(folder: Path = HERE) -> jinja2.Environment:
         lstrip_blocks=True,
         autoescape=False,
     )
-    filters = fixed, listed, span, word, about, short, significant, or_zero, bold, called, marked, up, regret
+    filters = (
+        fixed,
+        listed,
+        span,
+        word,
+        about,
+        short,
+        significant,
+        or_zero,
+        bold,
+        called,
+        marked,
+        up,
+        regret,
+        rounded_up,
+    )
     found.filters |= {each.__name__: each for each in filters}
     found.globals |= {name: each for name, each in vars(quantities).items() if name[0] != "_"}
     found.globals |= {
