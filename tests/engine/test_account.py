@@ -1,5 +1,6 @@
 """Accounts without a run, against runs, and against dp-accounting."""
 
+import json
 import re
 
 import dp_accounting as dp
@@ -30,6 +31,9 @@ def test_a_run_has_the_totals_of_its_account(algorithm, more):
     assert account.totals["rdp"] == pytest.approx(
         trace.epsilon_composed.isel(round=-1).item(), rel=1e-9
     )
+    gaussian = account.curve.gaussian
+    assert (trace.mu.item(), trace.regret.item()) == pytest.approx(gaussian, rel=1e-9)
+    assert trace.hits.values == pytest.approx(account.curve.power(trace.false_alarms), rel=1e-9)
 
 
 def test_of_seeds_that_share_out_unequally_the_one_counts_that_pays_most():
@@ -157,3 +161,39 @@ def test_what_cannot_be_accounted_for_is_one_line(words, message, capsys):
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["gaussian"], ["laplace"], ["objp", "--dataset", "digits"]])
+def test_the_command_solves_for_a_mu(words, capsys):
+    assert main(["account", *words, "--mu", "0.5", "--rounds", "20", "--json"]) == 0
+    assert 0.495 <= json.loads(capsys.readouterr().out)["mu"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["objp", "--mu", "-1", "--dataset", "digits"], "mu: Input should be greater than 0"),
+        (["gaussian", "--mu", "-1"], "mu: Input should be greater than 0"),
+        (["amp", "--mu", "1", "--dataset", "digits", "--rounds", "1"], "no trade-off curve is"),
+        (["laplace", "--mu", "50"], "mu: no noise gives a mu of 50"),
+        (["laplace", "--mu", "1", "--total", "2"], "or a total or a mu to solve for"),
+        (["objp", "--mu", "1", "--total", "2", "--dataset", "digits"], "give one"),
+        (["iadmm", "--mu", "1", "--dataset", "digits"], "iadmm sends everything without noise"),
+    ],
+)
+def test_a_mu_that_cannot_be_is_refused(words, message, capsys):
+    assert main(["account", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_curve_that_mu_does_not_describe_is_drawn(capsys):
+    assert main(["account", "laplace", "--epsilon", "1", "--rounds", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "mu 1.031 (regret 0.037: one number does not describe the trade-off curve)" in said
+    assert re.search(r"^ 0.5 +█{41}░$", said, re.MULTILINE)  # hits of 0.816, and 0.849 by mu
+    assert main(["account", "laplace", "--epsilon", "0.05"]) == 0
+    said = capsys.readouterr().out
+    assert "mu 0.4964 (regret 7" in said
+    assert "█" not in said
+    assert main(["account", "amp", "--epsilon", "1", "--dataset", "digits", "--rounds", "1"]) == 0
+    assert "mu: not available" in capsys.readouterr().out

@@ -1,12 +1,14 @@
 """Tables in a terminal: what the report has, and no markup from labels."""
 
 import json
+import math
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from admmbench.cli import main
-from admmbench.report import terminal
+from admmbench.report import picture, tables, terminal
 from tests.made import INF, build, totals
 
 ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "Obj[P]": {0.1: 0.3, 1.0: 0.25}, "Exact": {INF: 0.1}}
@@ -121,3 +123,21 @@ def test_what_is_no_file_of_results_is_refused(tmp_path, capsys):
     build(ERRORS)[["test_error"]].drop_vars("epsilon").to_netcdf(path, engine="h5netcdf")
     assert main(["show", str(path)]) == 1
     assert "not the results of an experiment" in capsys.readouterr().err
+
+
+def test_mu_stands_beside_totals_and_a_curve_that_it_does_not_describe_is_drawn():
+    results = build({"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}})
+    assert "μ" not in tables.privacy(results).heads  # of an earlier version
+    assert not picture.draw_curves(results, "t0")
+    dims = ("algorithm", "epsilon")
+    results = results.assign(
+        mu=(dims, [[0.10001, math.inf], [1.0, 2.0]]),
+        regret=(dims, [[0.001, math.nan], [0.0, 0.02]]),
+        hits=((*dims, "false_alarms"), np.broadcast_to([0, 0.9, 1], (2, 2, 3))),
+        false_alarms=[0, 0.5, 1],
+    )
+    table = tables.privacy(results)
+    place = table.heads.index("μ")
+    assert [row[place] for row in table.rows] == ["0.1001", "not available", "1.000", "2.000"]
+    (drawn,) = picture.draw_curves(results, "t0")
+    assert "ObjP, ε = 1" in drawn
