@@ -1,10 +1,13 @@
 """Findings and the results in the README are what their templates make of the kept results."""
 
 import importlib
+import math
 import sys
 
 import pytest
 
+from admmbench.privacy import Cost, Ledger
+from admmbench.privacy.curves import curve
 from tests.pages import ROOT
 
 
@@ -129,3 +132,22 @@ def test_a_kept_report_says_at_its_head_what_is_outdated(generate, report):
     assert all(why in head for why in reasons)
     later = "Since then all of these were run again" in head
     assert ('<p class="note marks">' in head) == (any(reasons) or later)
+
+
+def test_totals_of_pages_are_those_of_their_entries_and_settings(generate):
+    """Entries of ledgers as the page lists them; and two methods by their settings of today."""
+    totals = importlib.import_module("totals")
+
+    numbers = generate.quantities.totals()
+    for row in numbers.rows:
+        ledger = Ledger()
+        for *packed, count in row["mechanisms"]:
+            ledger.add(Cost.unpacked(packed), count)
+        assert ledger.epsilon(row["delta"]) == pytest.approx(row["epsilon"], rel=1e-4)
+        mu = curve(ledger.composition()).gaussian.mu
+        assert mu == pytest.approx(row["mu"], rel=1e-4)
+        assert math.isinf(mu) or mu <= row["mu"] * (1 + 1e-9)
+    for label in ("ObjP, Laplace", "AMP"):
+        spec = totals.specs("equal_privacy_digits")[label]
+        mu, _ = totals.account(spec).curve.gaussian
+        assert mu == pytest.approx(numbers.gaussian["equal_privacy_digits"][label][0], rel=1e-4)
