@@ -8,12 +8,15 @@ et al. 2022), and what a sum of losses may have beyond its ends counts as infini
 way, on one grid for all losses: its totals are as small where the grid is fine enough, but take 40 to 2,000 times as
 long, and those of noise on many entries need a finer grid than it can hold. Here, totals after each of many rounds take
 a few milliseconds each.
+
+Of many different samples, each counts as a mixture of two that many others share, see `Gaussian.bounds`. So their
+number hardly matters.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -69,6 +72,11 @@ class Grid:
         mean = self.chances @ self.losses
         return float(self.chances @ (self.losses - mean) ** 2)
 
+    @property
+    def last(self) -> int:
+        """Return the number of the last point."""
+        return self.first + len(self.chances) - 1
+
 
 @dataclass(frozen=True)
 class _Group:
@@ -106,8 +114,77 @@ class _Group:
 @lru_cache(maxsize=16)
 def _divergence(group: _Group, absent: bool) -> tuple[Array, Array]:
     """Return losses of a group, and the divergence at each; 1 where none was found."""
-    side = _side([(group.cost, group.number)], group.delta, absent, group.tail)
+    parts = [_Part((group.cost,), {1.0: group.number})]
+    side = _side(parts, group.delta, absent, group.tail)
     return side.grid.losses, side.divergence
+
+
+class _Part(NamedTuple):
+    """Releases that have one loss, or are mixtures of the same two."""
+
+    costs: tuple[Cost | _Group, ...]
+    """What a release is, or may be: whoever sees it knows which."""
+    numbers: Mapping[float, int]
+    """How many releases there are, by their chance of the first cost."""
+
+    @property
+    def number(self) -> int:
+        """Return how many releases there are."""
+        return sum(self.numbers.values())
+
+    def on_grid(self, absent: bool, tail: float, spacing: float) -> _Mixture:
+        """Round the losses of all costs to a grid."""
+        grids = tuple(on_grid(cost, absent, tail, spacing) for cost in self.costs)
+        return _Mixture(grids, self.numbers, self.number)
+
+
+class _Mixture(NamedTuple):
+    """A `_Part` on a grid."""
+
+    grids: tuple[Grid, ...]
+    numbers: Mapping[float, int]
+    number: int
+
+    @property
+    def first(self) -> int:
+        """Return the number of the first point of all grids."""
+        return min(grid.first for grid in self.grids)
+
+    @property
+    def points(self) -> int:
+        """Return the number of points from there to the last of all grids."""
+        return max(grid.last for grid in self.grids) - self.first + 1
+
+    def spectrum(self, length: int) -> Array:
+        """Return the Fourier transform of the sum of all losses, each from the first point on."""
+        from scipy.fft import rfft  # slow to import
+
+        spectra = [
+            rfft(np.pad(grid.chances, (grid.first - self.first, 0)), length) for grid in self.grids
+        ]
+        if len(spectra) == 1:
+            return np.asarray(spectra[0] ** self.number)
+        found, (one, other) = np.ones_like(spectra[0]), spectra
+        for share, number in self.numbers.items():
+            found *= (other + share * (one - other)) ** number
+        return found
+
+
+def _parts(composition: Composition, delta: float, tail: float) -> list[_Part]:
+    """Divide releases into such as are composed together."""
+    releases = [part for part in (cost.parts(count) for cost, count in composition) if part[1]]
+    # Samples are as few as rounds, whereas Laplace noise has a loss for every entry.
+    parts = []
+    mixed = dict[tuple[Cost, ...], dict[float, int]]()
+    for cost, number in releases:
+        if cost.sampling == 1:
+            group, number = _in_groups(cost, number, delta, tail)
+            parts.append(_Part((group,), {1.0: number}))
+        else:
+            costs, share = cost.bounds if composition.varied else ((cost,), 1.0)
+            numbers = mixed.setdefault(costs, {})
+            numbers[share] = numbers.get(share, 0) + number
+    return parts + [_Part(costs, numbers) for costs, numbers in mixed.items()]
 
 
 def _in_groups(
@@ -127,7 +204,7 @@ def _rounded_up(tail: float) -> int:
     return 3 * math.ceil(tail / 3)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def log_moment(grid: Grid, order: float) -> float:
     """Return the logarithm of the mean of the exponential of a multiple of the loss."""
     with np.errstate(divide="ignore"):
@@ -136,7 +213,7 @@ def log_moment(grid: Grid, order: float) -> float:
     return float(largest + math.log(np.exp(powers - largest).sum()))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def on_grid(cost: Cost | _Group, absent: bool, tail: float, spacing: float) -> Grid:
     """Round the losses of a release to a grid: the divergence is linear in the exponential of epsilon between points.
 
@@ -191,37 +268,31 @@ def _sides(composition: Composition, delta: float) -> list[_Side]:
     """Compose all releases: both orders of the neighbours differ for samples alone."""
     sampled = sum(count for cost, count in composition if cost.sampling < 1)
     tail = _rounded_up(math.log((1 + sampled) / _CUT) - math.log(delta))
-    releases = [part for part in (cost.parts(count) for cost, count in composition) if part[1]]
-    # Samples are as few as rounds, whereas Laplace noise has a loss for every entry.
-    parts = [
-        (cost, number) if cost.sampling < 1 else _in_groups(cost, number, delta, tail)
-        for cost, number in releases
-    ]
+    parts = _parts(composition, delta, tail)
     sides = (False,) if all(cost.symmetric for cost, _ in composition) else (False, True)
     return [_side(parts, delta, absent, tail) for absent in sides]
 
 
-def _side(
-    parts: Sequence[tuple[Cost | _Group, int]], delta: float, absent: bool, tail: float
-) -> _Side:
+def _side(parts: Sequence[_Part], delta: float, absent: bool, tail: float) -> _Side:
     """Compose the losses of one of two neighbours."""
     if not parts:
         return _Side(0.0, Grid(1.0, 0, np.ones(1), 0.0))
     # What Fourier transforms and divergences are rounded by is less than this.
-    rounded = 2.0**-52 * sum(10 + number for _, number in parts)
-    lengths = [high - low for cost, _ in parts for low, high in [cost.ends(absent, tail)] if high]
+    rounded = 2.0**-52 * sum(10 * len(part.numbers) + part.number for part in parts)
+    costs = [cost for part in parts for cost in part.costs]
+    lengths = [high - low for cost in costs for low, high in [cost.ends(absent, tail)] if high]
     longest, least = max(lengths, default=1.0), min(lengths, default=1.0)
     if rounded >= delta or not longest < _RANGE[1] or not least > _RANGE[0]:
         return _Side(math.inf)
-    spacing = min(_spacing(cost, tail) for cost, _ in parts)
+    spacing = min(_spacing(cost, tail) for cost in costs)
     while longest > _POINTS * spacing:
         spacing *= 2
     best = _Side(math.inf)
     while True:
-        grids = [(on_grid(cost, absent, tail, spacing), number) for cost, number in parts]
-        low, high = _window(grids, _CUT * delta)
+        mixtures = [part.on_grid(absent, tail, spacing) for part in parts]
+        low, high = _window(mixtures, spacing, _CUT * delta)
         if high - low < _POINTS_OF_SUM:
-            losses = _sum(grids, low, high, _CUT * delta)
+            losses = _sum(mixtures, spacing, low, high, _CUT * delta)
             epsilon = _epsilon(losses, delta - rounded)
             if epsilon < best.epsilon or best.grid is _UNKNOWN:
                 best = _Side(epsilon, losses, rounded)
@@ -236,6 +307,7 @@ def _side(
             spacing *= 2
 
 
+@lru_cache(maxsize=1024)
 def _spacing(cost: Cost | _Group, tail: float) -> float:
     """Spacing of a grid that is fine enough for a release, and has the largest loss of a symmetric one."""
     low, high = cost.ends(False, tail)
@@ -248,18 +320,23 @@ def _spacing(cost: Cost | _Group, tail: float) -> float:
     return (high - low) / points or 1.0
 
 
-def _window(grids: Sequence[tuple[Grid, int]], cut: float) -> tuple[int, int]:
+def _window(mixtures: Sequence[_Mixture], spacing: float, cut: float) -> tuple[int, int]:
     """Points beyond which the sum of all losses has a chance of at most ``cut`` (Chernoff's bound)."""
-    low = sum(number * grid.first for grid, number in grids)
-    high = low + sum(number * (len(grid.chances) - 1) for grid, number in grids)
-    spacing = grids[0][0].spacing
-    spread = math.sqrt(sum(number * grid.variance for grid, number in grids)) or spacing
+    low = sum(mixture.number * mixture.first for mixture in mixtures)
+    high = low + sum(mixture.number * (mixture.points - 1) for mixture in mixtures)
+    variance = sum(
+        mixture.number * max(grid.variance for grid in mixture.grids) for mixture in mixtures
+    )
+    spread = math.sqrt(variance) or spacing
     # The best order is near one of these: that of a normal distribution, or that of one large loss.
     middle = round(-math.log2(spread))
-    longest = spacing * max(len(grid.chances) for grid, _ in grids)
+    longest = spacing * max(mixture.points for mixture in mixtures)
     for power in range(min(middle - 4, round(-math.log2(longest))), middle + 7):
         for order in (2.0**power, -(2.0**power)):
-            moment = sum(number * log_moment(grid, order) for grid, number in grids)
+            moment = sum(
+                mixture.number * max(log_moment(grid, order) for grid in mixture.grids)
+                for mixture in mixtures
+            )
             bound = (moment + math.log(2 / cut)) / order / spacing
             if order > 0:
                 high = min(high, math.ceil(bound))
@@ -268,20 +345,21 @@ def _window(grids: Sequence[tuple[Grid, int]], cut: float) -> tuple[int, int]:
     return low, high
 
 
-def _sum(grids: Sequence[tuple[Grid, int]], low: int, high: int, cut: float) -> Grid:
+def _sum(mixtures: Sequence[_Mixture], spacing: float, low: int, high: int, cut: float) -> Grid:
     """Sum of all losses, between these points."""
-    from scipy.fft import irfft, next_fast_len, rfft  # slow to import
+    from scipy.fft import irfft, next_fast_len  # slow to import
 
-    length = max(high - low + 1, *(len(each.chances) for each, _ in grids))
+    length = max(high - low + 1, *(mixture.points for mixture in mixtures))
     length = next_fast_len(length, real=True)
     spectrum = np.ones(length // 2 + 1, complex)
     finite = 0.0
-    for each, number in grids:
-        spectrum *= rfft(each.chances, length) ** number
-        finite += number * math.log1p(-each.infinite)
-    start = low - sum(number * each.first for each, number in grids)
+    for mixture in mixtures:
+        spectrum *= mixture.spectrum(length)
+        infinite = max(grid.infinite for grid in mixture.grids)
+        finite += mixture.number * math.log1p(-infinite)
+    start = low - sum(mixture.number * mixture.first for mixture in mixtures)
     chances = np.roll(irfft(spectrum, length), -(start % length))[: high - low + 1]
-    return Grid(grids[0][0].spacing, low, chances, cut - math.expm1(finite))
+    return Grid(spacing, low, chances, cut - math.expm1(finite))
 
 
 def _tails(total: Grid) -> tuple[Array, Array]:

@@ -32,6 +32,8 @@ KINDS: dict[str, type[Cost]] = {}
 
 # Below this product of order and loss, a bound replaces a divergence that would be lost in rounding.
 _SMALL = 1e-3
+# Different samples that are composed as they are, at most.
+_DIFFERENT = 4
 # Of norms, which are computed in floating point.
 _ROUNDED = 1 + 1e-9
 
@@ -138,6 +140,14 @@ class Cost(ABC):
     def parts(self, count: float) -> tuple[Cost, int]:
         """Return a release with one loss, and how many independent ones so many of this one are equal to."""
         return self, math.ceil(count)
+
+    @property
+    def bounds(self) -> tuple[tuple[Cost, ...], float]:
+        """Return costs, and the chance of the first, whose mixture has no smaller divergence anywhere.
+
+        Costs that are nearly alike share them. By default it is the cost itself.
+        """
+        return (self,), 1.0
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
         """Return the losses between which a grid lies.
@@ -339,6 +349,11 @@ class Composition(tuple[tuple[Cost, float], ...]):
     def sampled(self) -> bool:
         """Return whether there are releases of samples."""
         return any(cost.sampling < 1 for cost, _ in self)
+
+    @property
+    def varied(self) -> bool:
+        """Return whether there are so many different samples that `Cost.bounds` stand for them."""
+        return sum(cost.sampling < 1 for cost, _ in self) > _DIFFERENT
 
 
 @lru_cache(maxsize=4096)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import erf, log_ndtr, logsumexp, ndtr
 
 from admmbench.privacy.events import ORDERS, Array, Cost, Terms
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
+# Multipliers that bound those of samples, for every doubling; shares of mixtures are rounded by less than the second.
+_BOUNDS, _SHARE = 32, 1e-9
 # Moments of samples reach orders of so many multipliers, and are rounded by less than this.
 _REACH, _SUMMED = 250, 2.0**-42
 
@@ -123,6 +125,31 @@ class Gaussian(Cost):
             return self, math.ceil(count)
         return Gaussian(self.multiplier / math.sqrt(count)), 1
 
+    @property
+    def bounds(self) -> tuple[tuple[Cost, ...], float]:
+        """Return the next smaller and larger of some multipliers, of which a mixture is worse.
+
+        Every divergence is a convex function of the total variation between both sides, if everything takes part:
+        docs/privacy/bounds.md has the proof.
+        """
+        place = math.floor(_BOUNDS * math.log2(self.multiplier))
+        louder, quieter = (
+            replace(self, multiplier=2.0 ** (k / _BOUNDS)) for k in (place, place + 1)
+        )
+        least, own, most = (each._variation for each in (quieter, self, louder))
+        share = (own - least) / (most - least) if most > least else 1.0
+        return (louder, quieter), min(max(share * (1 + _SHARE), 0), 1)
+
+    @property
+    def _variation(self) -> float:
+        """Total variation between both sides, if everything takes part."""
+        return float(erf(1 / self._apart / math.sqrt(8)))
+
+    @property
+    def _apart(self) -> float:
+        """Standard deviation over the distance of both sides."""
+        return self.multiplier
+
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
         """Return the losses at outputs beyond which there is a probability of e^-tail."""
         far = math.sqrt(2 * tail) * self._side
@@ -185,6 +212,11 @@ class Replaced(Gaussian):
     def _log_ratio(self, x: Array) -> Array:
         """Logarithm of the density of outputs with a record, over that with one on the other side."""
         return super()._log_ratio(x) - super()._log_ratio(-x)
+
+    @property
+    def _apart(self) -> float:
+        """Half of that, as sides are opposite."""
+        return self._side / 2
 
     @property
     def symmetric(self) -> bool:
