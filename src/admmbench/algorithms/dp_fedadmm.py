@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import PrivacyFacts, Resources, parameters
-from admmbench.base.consensus import OverRows
+from admmbench.base.descent import Descent
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, clip_norms
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
@@ -28,7 +28,7 @@ class AugmentedModels(Models):
 
 
 @parameters
-class DPFedADMM(OverRows):
+class DPFedADMM(Descent):
     """FedADMM whose agents send the clipped, noisy change of their augmented model.
 
     Y. Gong, Y. Li and N. M. Freris, "FedADMM: a robust federated deep learning framework with adaptivity to system
@@ -47,8 +47,6 @@ class DPFedADMM(OverRows):
     ----------
     rho
         Penalty parameter; 0.01 in the authors' code.
-    learning_rate
-        Of the local steps.
     local_updates
         Gradient steps that an agent makes in a round, E.
     clip
@@ -59,7 +57,7 @@ class DPFedADMM(OverRows):
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="", private_state=("dual", "sent"))
     resources = Resources(state_copies=3)
     state = AugmentedModels
-    examples = ({"local_updates": 1}, {"clip": 0.01})
+    examples = ({"local_updates": 1, "step": "sqrt"}, {"clip": 0.01})
     tune = {
         "rounds": 20,
         "params.rho": 0.01,
@@ -69,7 +67,6 @@ class DPFedADMM(OverRows):
     }
 
     rho: Annotated[float, Field(gt=0)] = 0.01
-    learning_rate: Annotated[float, Field(gt=0)] = 0.1
     local_updates: Annotated[int, Field(ge=1)] = 5
     clip: Length = 1.0
 
@@ -89,7 +86,7 @@ class DPFedADMM(OverRows):
 
     def round(self, t: int, state: AugmentedModels, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Do local steps and the dual step, and add the mean of noisy messages to the global model."""
-        w, rho = state.w, self.rho
+        w, rho, rate = state.w, self.rho, self.rate(t)
         active = federation.active(t)
 
         def message(block: RowBlock) -> Array:
@@ -99,7 +96,7 @@ class DPFedADMM(OverRows):
             gap = np.zeros_like(y)  # z - w
             for _ in range(self.local_updates):
                 full_gradient = parts.mean_objective.full_gradient(start + gap)
-                gap -= self.learning_rate * (full_gradient + y + rho * gap)
+                gap -= rate * (full_gradient + y + rho * gap)
             y += rho * gap
             change = start + gap + y / rho - state.sent[p]
             change *= ~parts.silent

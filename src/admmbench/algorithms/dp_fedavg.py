@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import PrivacyFacts, parameters
-from admmbench.base.consensus import OverRows
+from admmbench.base.descent import Descent
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation, clip_norms
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
@@ -17,7 +18,7 @@ from admmbench.validation import Length
 
 
 @parameters
-class DPFedAvg(OverRows):
+class DPFedAvg(Descent):
     """Federated averaging whose agents send a clipped, noisy difference from the global model.
 
     H. B. McMahan, D. Ramage, K. Talwar and L. Zhang, "Learning differentially private recurrent language models" (ICLR
@@ -42,7 +43,7 @@ class DPFedAvg(OverRows):
 
     release = Release("gaussian", "solution", scaled_for="replace")
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
-    examples = ({"local_updates": 1}, {"clip": 0.01})
+    examples = ({"local_updates": 1, "step": "sqrt"}, {"clip": 0.01})
     tune = {
         "rounds": 20,
         "params.learning_rate": 0.2,
@@ -66,11 +67,11 @@ class DPFedAvg(OverRows):
         """Each local step takes one."""
         return self.local_updates
 
-    def sensitivity(self, parts: RowParts) -> Sensitivity:
-        """Return how far one contribution moves a clipped difference, bounds of shape (B, S).
+    def sensitivity(self, t: int, parts: RowParts) -> Sensitivity:
+        """Return how far one contribution moves a clipped difference in round t, bounds of shape (B, S).
 
         Two clipped differences are at most 2 clip apart, whatever the records. And a contribution moves each step by
-        learning_rate c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
+        the rate times c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
         1 where the loss is convex and the step at most 2 over the curvature (Hardt, Recht and Singer 2016, lemma 3.6).
         Clipping is a projection on a ball and moves nothing apart. Where a record is replaced, twice the minimum is a
         bound too, though 2 clip would do. The contribution of an agent is its difference, at most clip.
@@ -78,17 +79,18 @@ class DPFedAvg(OverRows):
         if parts.whole.unit == "agent":
             return Sensitivity(l2=np.full_like(parts.gradient_bound, self.clip))
         f = parts.mean_objective
-        step = self.learning_rate * f.curvature
+        rate = self.rate(t)
+        step = rate * f.curvature
         stretch = np.maximum(1, step - 1) if parts.whole.loss.convex else 1 + step
         with np.errstate(over="ignore"):
             steps = sum(stretch**k for k in range(self.local_updates))
-        moved = self.learning_rate * parts.gradient_bound / f.divisor * steps
+        moved = rate * parts.gradient_bound / f.divisor * steps
         # Where there is no bound on the curvature, it may be no number.
         return Sensitivity(l2=np.fmin(2 * self.clip, moved))
 
     def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
         """Do local steps, add noise to their clipped differences, and take the mean."""
-        w = state.w
+        w, rate = state.w, self.rate(t)
 
         def local_steps(block: RowBlock) -> Array:
             parts = block.parts
@@ -96,13 +98,13 @@ class DPFedAvg(OverRows):
             start = w.astype(parts.whole.released)
             difference = np.zeros((len(parts.n_samples), *w.shape), start.dtype)
             for _ in range(self.local_updates):
-                difference -= self.learning_rate * parts.mean_objective.full_gradient(
-                    start + difference
-                )
+                difference -= rate * parts.mean_objective.full_gradient(start + difference)
             difference *= ~parts.silent
             return clip_norms(difference, self.clip)
 
-        _, seen = self.noisy_mean(local_steps, self.sensitivity, federation)
+        _, seen = self.noisy_mean(
+            local_steps, partial(self.sensitivity, t), federation
+        )
         state.z[:] = w + seen / federation.privacy.participation
         state.w = self.mean(state.z, federation)
         return Messages(down=(w,), up=(state.z,))

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import PrivacyFacts, parameters
-from admmbench.base.consensus import OverRows
+from admmbench.base.descent import Descent
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation
 from admmbench.privacy import Release
 from admmbench.sensitivity import Sensitivity
@@ -24,7 +24,7 @@ class Controlled(Models):
 
 
 @parameters
-class DPScaffold(OverRows):
+class DPScaffold(Descent):
     """SCAFFOLD whose agents see their records through noisy gradients alone.
 
     M. Noble, A. Bellet and A. Dieuleveut, "Differentially private federated learning on heterogeneous data" (AISTATS
@@ -38,8 +38,6 @@ class DPScaffold(OverRows):
 
     Parameters
     ----------
-    learning_rate
-        Of the local steps; 0.1 as for DPSGD.
     local_updates
         Noisy gradient steps that an agent makes in a round, E.
     """
@@ -47,7 +45,7 @@ class DPScaffold(OverRows):
     release = Release("gaussian", "gradient", scaled_for="replace")
     privacy_facts = PrivacyFacts(record_alone="")
     state = Controlled
-    examples = ({"local_updates": 1},)
+    examples = ({"local_updates": 1, "step": "sqrt"},)
     needs = ("bounded derivative",)  # c1 bounds gradients
     tune = {
         "rounds": 20,
@@ -55,7 +53,6 @@ class DPScaffold(OverRows):
         "params.local_updates": {"start": 2, "whole": True},
     }
 
-    learning_rate: Annotated[float, Field(gt=0)] = 0.1
     local_updates: Annotated[int, Field(ge=1)] = 5
 
     @property
@@ -65,7 +62,7 @@ class DPScaffold(OverRows):
 
     def round(self, t: int, state: Controlled, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Do local steps, set new control variates, and take means of both."""
-        w, c = state.w, self.mean(state.control, federation)
+        w, c, rate = state.w, self.mean(state.control, federation), self.rate(t)
 
         def local_steps(block: RowBlock) -> None:
             parts, y, control = block.parts, state.z[block.agents], state.control[block.agents]
@@ -77,7 +74,7 @@ class DPScaffold(OverRows):
                 noisy = gradient + block.noise.gaussian(bound)
                 parts.whole.add_penalty_gradient(noisy, y)
                 total += noisy
-                y -= self.learning_rate * (noisy + c - control)
+                y -= rate * (noisy + c - control)
             # c_i - c - (y - w) / (E learning_rate), whose differences add up to this.
             control[:] = total / self.local_updates
 

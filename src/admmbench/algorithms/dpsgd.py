@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.base.algorithm import Family, PrivacyFacts, parameters
-from admmbench.base.consensus import OverRows
+from admmbench.base.descent import Descent
 from admmbench.base.types import Array, Messages, Models, RowBlock, RowFederation
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
@@ -16,7 +16,7 @@ from admmbench.sensitivity import Sensitivity
 
 
 @parameters
-class DPSGD(OverRows):
+class DPSGD(Descent):
     """Gradient descent of the server along the mean of noisy gradients of agents (Abadi et al. 2016, algorithm 1).
 
     In each round an agent draws a Poisson sample of its m records, each with probability q, and adds Gaussian noise to
@@ -29,8 +29,6 @@ class DPSGD(OverRows):
 
     Parameters
     ----------
-    learning_rate
-        0.1 in the paper.
     sampling
         q, 1 in huang2019: all records take part. Only the agent knows its sample, so the total takes credit for it.
     """
@@ -38,7 +36,7 @@ class DPSGD(OverRows):
     family = Family(mechanism="noisy_gradients")
     release = Release("gaussian", "gradient", scaled_for="replace")
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
-    examples = ({"sampling": 0.3},)
+    examples = ({"sampling": 0.3, "step": "sqrt"},)
     needs = ("bounded derivative",)  # c1 bounds gradients
     tune = {
         "rounds": 40,
@@ -46,7 +44,6 @@ class DPSGD(OverRows):
         "params.sampling": {"start": 0.25, "most": 1},
     }
 
-    learning_rate: Annotated[float, Field(gt=0)] = 0.1
     sampling: Annotated[float, Field(gt=0, le=1)] = 1.0
 
     @property
@@ -72,6 +69,6 @@ class DPSGD(OverRows):
             federation.privacy.participation
         )  # of those who are expected
         noisy_gradient = federation.problem.add_penalty_gradient(noisy_gradient, w)
-        state.w = w - w.dtype.type(self.learning_rate) * noisy_gradient
+        state.w = w - w.dtype.type(self.rate(t)) * noisy_gradient
         state.z[:] = state.w
         return Messages(down=(w,), up=(seen,))

@@ -17,7 +17,16 @@ from admmbench.jobs import fingerprint
 from admmbench.spec.run import RunSpec
 
 # Settings of a run that are attributes as they are.
-_AS_STATED = ("epsilon", "delta", "sensitivity", "rounds", "evaluate_every", "dtype", "time_limit")
+_AS_STATED = (
+    "epsilon",
+    "delta",
+    "sensitivity",
+    "noise_ratio",
+    "rounds",
+    "evaluate_every",
+    "dtype",
+    "time_limit",
+)
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
@@ -66,7 +75,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "agents": spec.n_agents,
         "privacy": _json(complete["privacy"]),
         "accountants": _json(complete["accountants"]),
-        **{name: getattr(spec, name) for name in _AS_STATED},
+        **{name: complete[name] for name in _AS_STATED if name in complete},
         **({"mirror": 1} if spec.mirror else {}),
         "fingerprint": fingerprint.of_run(spec),
     }

@@ -45,6 +45,7 @@ def simulate(
     groups: Any = None,
     device: str = devices.CPU,
     mirror: bool = False,
+    noise_ratio: float = 1.0,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
 
@@ -110,6 +111,8 @@ def simulate(
     mirror
         Negate all noise: with the ordinary run of the same seeds, the run makes antithetic pairs. The models of both
         halves must never be published together: their difference shows the noise.
+    noise_ratio
+        Factor by which Gaussian noise changes from the first round to the last, at one total ε.
 
     Returns
     -------

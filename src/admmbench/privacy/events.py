@@ -133,6 +133,12 @@ class Cost(ABC):
         """Return whether both orders of the neighbours have the same divergences."""
         return True
 
+    def louder(self, factor: float) -> Cost:
+        """Return the cost with so many times the noise; ValueError for a kind whose noise has no factor."""
+        if factor != 1:
+            raise ValueError(f"{self.name} releases have no schedule of noise")
+        return self
+
     def merged(self, count: float) -> tuple[Cost, float]:
         """Return the release that a ledger keeps for so many of this one, and the number of it that costs the same."""
         return self, count

@@ -111,6 +111,10 @@ class Gaussian(Cost):
         """Return the inverse squared multiplier."""
         return _over_square(1, self.multiplier)
 
+    def louder(self, factor: float) -> Cost:
+        """Return the cost with so many times the multiplier."""
+        return replace(self, multiplier=factor * self.multiplier)
+
     def merged(self, count: float) -> tuple[Cost, float]:
         """Count releases of all records in such with the multiplier 1, into which they compose exactly."""
         if not (self.multiplier > 0 and self.sampling > 0):

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from admmbench.privacy.events import KINDS, Approximate, Cost, Laplace, Terms
 from admmbench.privacy.gaussian import Gaussian
+from admmbench.privacy.schedule import Schedule
 from admmbench.validation import one_of
 
 Value = Literal["gradient", "solution", "dual variable", "predictions", "objective"]
@@ -59,6 +60,8 @@ class Privacy:
         every message.
     cohort
         Agents of the cohort that takes part in a round, drawn without replacement; 0 where agents have coins.
+    schedule
+        Factors of Gaussian noise over rounds; the budget is that of a release with the factor 1.
     """
 
     epsilon: float = math.inf
@@ -69,6 +72,7 @@ class Privacy:
     participation: float = 1.0
     summed: int = 0
     cohort: int = 0
+    schedule: Schedule = Schedule()
 
     @property
     def private(self) -> bool:

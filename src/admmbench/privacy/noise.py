@@ -179,6 +179,7 @@ class Noise:
     def begin_round(self, t: int, measure: bool = False) -> None:
         """Count releases of round t from now on, and measure their magnitude if asked for."""
         self.t, self.releases, self._measure = t, 0, measure
+        self._factor = self.privacy.schedule.factor(t)
         self.entered = 0
         self._last: Entered | None = None
         self._measured: list[tuple[Array, Array | float]] = []
@@ -224,7 +225,8 @@ class Noise:
         sensitivity
             How far one contribution moves what the noise is added to; the bound in l2 is used.
         std
-            Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
+            Standard deviation, shape (B, S), where a method sets its own; a schedule changes it, and the ledgers record its
+            ratio to the bound.
         sampling
             Probability that a record takes part in the value, see `Sampler`.
 
@@ -244,6 +246,7 @@ class Noise:
         if std is None:
             self._enter("gaussian", sampling=sampling)
             return self._classical(bound, self.shape)
+        std = std * self._factor
         grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)))
         times = self.release.contributions(self.privacy.relation)
         ratios = (std / (times * bound)).min(axis=1).tolist()
@@ -305,7 +308,7 @@ class Noise:
         # One step of the grid in every entry has this norm. A part should be many steps, to sum up as smoothly as one.
         grid, bound = on_grid(bound, math.sqrt(math.prod(shape)) * math.sqrt(parts))
         multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-        std = multiplier * self._scaled_for * bound / math.sqrt(parts * share)
+        std = multiplier * self._scaled_for * bound / math.sqrt(parts * share) * self._factor
         drawn = self._draw(samplers.GAUSSIAN, std, grid, weights)
         return replace(drawn, shape=(*std.shape, *shape))
 
@@ -401,7 +404,7 @@ class Noise:
         """Enter a release with the stated budget in the ledgers, if there is one."""
         if self.privacy.private:
             cost = replace(self.release, law=law).cost(self.privacy, l2, linf, sampling)
-            self._add([cost] * len(self.ledgers))
+            self._add([cost.louder(self._factor)] * len(self.ledgers))
 
     def _draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from admmbench.privacy import Ledger, Privacy, calibrate
+from admmbench.privacy import Ledger, Privacy, Schedule, calibrate
 from admmbench.privacy.curves import calibrate_mu
 from admmbench.privacy.selection import epsilon_in_scope
 from admmbench.problems.base import BoundProblem
@@ -23,7 +23,8 @@ def budget(run: RunFacts, problem: BoundProblem[Any], mu: float | None = None) -
         assert isinstance(problem, BoundRows)
         summed = problem.holders
     neighbours = run.privacy.relation, run.privacy.unit, run.participation
-    settings = run.delta, run.sensitivity, *neighbours, summed, run.privacy.cohort or 0
+    schedule = Schedule(run.noise_ratio, run.rounds + run.method.extra_rounds)
+    settings = run.delta, run.sensitivity, *neighbours, summed, run.privacy.cohort or 0, schedule
     total = run.privacy.total
 
     def ledger_at(epsilon: float) -> Ledger:
@@ -48,8 +49,9 @@ def ledger(run: RunFacts, problem: BoundProblem[Any], budget: Privacy) -> Ledger
         return ledger
     rounds = range(1, run.rounds + method.extra_rounds + 1)
     # Solving for a total composes many ledgers, so that equal rounds are one entry with a count.
-    for t in rounds[:1] if method.steady else rounds:
-        times = len(rounds) if method.steady else 1
+    steady = method.steady and budget.schedule.constant
+    for t in rounds[:1] if steady else rounds:
+        times = len(rounds) if steady else 1
         if cost := method.cost(t, problem, budget, release):
-            ledger.add(cost, times * method.updates)
+            ledger.add(cost.louder(budget.schedule.factor(t)), times * method.updates)
     return ledger

@@ -162,6 +162,8 @@ class Settings(Strict):
     """Failure probability of one Gaussian release, at which totals are stated too."""
     sensitivity: Literal["local", "global"] = "local"
     """From the agent's records, as in the papers, or the worst case."""
+    noise_ratio: Annotated[Number, Field(ge=0.01, le=100)] = 1.0
+    """Factor by which Gaussian noise changes from the first round to the last, at one total; 1 if absent."""
     rounds: Count = 100
     """Number of rounds."""
     evaluate_every: Count = Field(default_factory=default_evaluate_every)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from admmbench.privacy import Gaussian
 from admmbench.privacy.samplers import LEAST
 from admmbench.problems.rows import Rows
 from admmbench.spec.facts import MethodError, RunFacts
@@ -76,6 +77,14 @@ def _sum_unproved(run: RunFacts) -> bool:
     # Parts of normal noise add up to normal noise of known variance; a sum of Laplace numbers has another law.
     release = run.release
     return release is not None and (run.as_problem.sharing != "rows" or release.law != "gaussian")
+
+
+def _has_gaussian_releases(run: RunFacts) -> bool:
+    return run.release is not None and issubclass(run.release.kind, Gaussian)
+
+
+def _measures_theorem(run: RunFacts) -> bool:
+    return str(getattr(run.method, "average", None)).startswith("theorem")
 
 
 def _missing_guarantee(run: RunFacts) -> str:
@@ -303,6 +312,27 @@ PRIVACY_RULES: list[Rule[RunFacts]] = [
         lambda run: run.mirror and not run.draws_noise,
         "mirror: {0.algorithm} has no Laplace or normal noise of its own to negate",
         "leave mirror out",
+        blames_method=True,
+    ),
+    Rule(
+        "changing noise at a total",
+        lambda run: run.noise_ratio != 1 and run.privacy.total is None,
+        "noise_ratio: {0.noise_ratio:g} changes the noise of rounds at one privacy.total, which is not given",
+        "state it, or leave noise_ratio out",
+    ),
+    Rule(
+        "changing noise of Gaussian releases",
+        lambda run: run.noise_ratio != 1 and not _has_gaussian_releases(run),
+        "noise_ratio: {0.noise_ratio:g} does not suit {0.algorithm}, which has no Gaussian releases here",
+        "leave it out, or use a method that has some, such as objp with privacy.noise: gaussian",
+        blames_method=True,
+    ),
+    Rule(
+        "changing noise beside a theorem",
+        lambda run: run.noise_ratio != 1 and _measures_theorem(run),
+        "noise_ratio: {0.noise_ratio:g} does not go with params.average: {0.method.average}, as that theorem is about "
+        "noise with one budget in every round",
+        "leave one of them out",
         blames_method=True,
     ),
     # The last three rules refuse a missing guarantee; special causes come first, as each has a fix of its own.

@@ -64,10 +64,13 @@ class RunSpec(RunFacts):
     def complete(self) -> dict[str, Any]:
         """Return all settings, with defaults filled in and in one spelling, so that equal runs have equal settings."""
         params = adapter(type(self.method)).dump_python(self.method, exclude={"variant"})
-        # Addresses of ordinary runs are older than mirrors.
-        names = type(self).model_fields.keys() - (set() if self.mirror else {"mirror"})
+        settings = {name: getattr(self, name) for name in type(self).model_fields}
+        # Runs are addressed as before there were others.
+        for name, usual in {"mirror": False, "noise_ratio": 1}.items():
+            if settings[name] == usual:
+                del settings[name]
         return {
-            **{name: getattr(self, name) for name in names},
+            **settings,
             "dataset": datasets.normalize(self.dataset),
             "params": params,
             "problem": self.as_problem.describe(),
