@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,11 +24,12 @@ from tests.algorithms.literal_huang2019 import (
 FEDAVG = {"learning_rate": 0.7, "local_updates": 3, "clip": 0.2}
 
 
-def fedavg(run):
+def fedavg(run, falls=False):
     """Algorithm 1 of the paper with all agents; c1 = 1 and curvature 1/4 of records in the unit ball."""
-    r, steps, clip = FEDAVG.values()
+    rate, steps, clip = FEDAVG.values()
     w = np.zeros(J)
     for t in range(1, T + 1):
+        r = rate / math.sqrt(t) if falls else rate
         sent = []
         for i, m in enumerate(SIZES):
             z = w.copy()
@@ -42,6 +44,10 @@ def fedavg(run):
 @pytest.mark.parametrize("eps", [math.inf, EPS])
 def test_trajectory_is_the_literal_one(eps):
     check_trajectory("dp_fedavg", FEDAVG, fedavg, eps)
+
+
+def test_falling_steps_move_less_and_get_less_noise():
+    check_trajectory("dp_fedavg", {**FEDAVG, "step": "sqrt"}, partial(fedavg, falls=True))
 
 
 def test_the_bound_of_local_steps_is_attained():

@@ -1,6 +1,7 @@
 """DP-SCAFFOLD: a transcription."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from tests.algorithms.literal_huang2019 import EPS, SIZES, J, P, T, check_trajec
 SCAFFOLD = {"learning_rate": 0.6, "local_updates": 3}
 
 
-def scaffold(run):
+def scaffold(run, falls=False):
     """train_dp of user_scaffold.py and add_parameters of server_scaffold.py, with the server's rate 1."""
     x, c = np.zeros(J), np.zeros(J)
-    rate, steps = SCAFFOLD.values()
+    first, steps = SCAFFOLD.values()
     controls = [np.zeros(J) for _ in range(P)]
     for t in range(1, T + 1):
         models, new = [], []
+        rate = first / math.sqrt(t) if falls else first
         for i, m in enumerate(SIZES):
             y = x.copy()
             for k in range(steps):
@@ -33,3 +35,7 @@ def scaffold(run):
 @pytest.mark.parametrize("eps", [math.inf, EPS])
 def test_trajectory_is_the_literal_one(eps):
     check_trajectory("dp_scaffold", SCAFFOLD, scaffold, eps)
+
+
+def test_steps_may_fall():
+    check_trajectory("dp_scaffold", {**SCAFFOLD, "step": "sqrt"}, partial(scaffold, falls=True))

@@ -17,16 +17,20 @@ from tests.algorithms.literal_huang2019 import (
     EPS,
     LOG,
     LOGISTIC,
+    SEEDS,
     UNEQUAL,
     J,
+    Literal,
     P,
+    T,
     check_rounds,
     run_of,
     unequal,
 )
+from tests.algorithms.runs import assert_trajectories, states
 
 
-def dpsgd(q):
+def dpsgd(q, falls=False):
     def round(run, k):
         """Algorithm 1 of Abadi et al. (2016): a sum over a Poisson sample, over the expected size of the sample."""
         total = np.zeros(J)
@@ -36,7 +40,7 @@ def dpsgd(q):
                 a, b = run.A[i][j], run.b[i][j]
                 g = g - b * a / (1 + math.exp(b * (a @ run.w)))
             total += run.noisy(g / (q * m), i, run.c1[i] / (q * m), k) + run.penalty(run.w)
-        run.w = run.w - 0.1 * total / P
+        run.w = run.w - (0.1 / math.sqrt(k) if falls else 0.1) * total / P
         run.z = [run.w] * P
 
     return round
@@ -45,6 +49,28 @@ def dpsgd(q):
 @pytest.mark.parametrize(("q", "penalty"), [(1.0, "l1"), (1.0, "l2"), (0.3, "l2"), (0.02, "l1")])
 def test_trajectory_is_the_literal_one(q, penalty):
     check_rounds("dpsgd", {"sampling": q}, dpsgd(q), penalty)
+
+
+def test_steps_may_fall():
+    check_rounds("dpsgd", {"sampling": 0.3, "step": "sqrt"}, dpsgd(0.3, falls=True))
+
+
+def test_noise_may_fall_in_a_constant_ratio():
+    """From round to round by the same factor, with the total of noise that does not."""
+    privacy = {"total": 3.0}
+    spec = run_of("dpsgd", {"step": "sqrt"}, T, privacy=privacy, noise_ratio=0.25)
+    budget = run_without_engine(spec, spec.dataset, 0).federation.privacy.epsilon
+    course = [4 ** (-(k - 1) / (T - 1)) for k in range(1, T + 1)]
+    unit = math.sqrt(sum(each**-2 for each in course) / T)
+
+    def trajectory(run):
+        for k in range(1, T + 1):
+            run.eps = budget / (course[k - 1] * unit)
+            dpsgd(1.0, falls=True)(run, k)
+            yield run.w, run.z
+
+    runs = [trajectory(Literal(seed, worst_case=True)) for seed in SEEDS]
+    assert_trajectories(states(spec), runs)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ COLUMNS = {"scheme": "columns", "blocks": [3, 4]}
 AGENT = {"relation": "replace", "unit": "agent", "trust": "secure_sum"}
 FEDAVG = {"algorithm": "dp_fedavg", "sensitivity": "global", "epsilon": 1.0, "agents": 3}
 SUMS = {"algorithm": "dpsgd", "sensitivity": "global", "epsilon": 1.0}
+TOTAL = {"sensitivity": "global", "privacy": {"total": 1}}
 # By the name of a rule: what it refuses, and what it does not.
 RUNS = {
     "evaluations within the rounds": (
@@ -125,6 +126,18 @@ RUNS = {
     "a mirror of noise that is drawn where it is added": (
         {"algorithm": "dvp", "epsilon": 1.0, "mirror": True},
         {"algorithm": "outp", "epsilon": 1.0, "mirror": True},
+    ),
+    "changing noise at a total": (
+        SUMS | {"noise_ratio": 0.5},
+        TOTAL | {"algorithm": "dpsgd", "noise_ratio": 0.5},
+    ),
+    "changing noise of Gaussian releases": (
+        TOTAL | {"noise_ratio": 0.5},
+        TOTAL | {"noise_ratio": 0.5, "privacy": {"total": 1, "noise": "gaussian"}},
+    ),
+    "changing noise beside a theorem": (
+        TOTAL | {"algorithm": "dp_admm", "noise_ratio": 0.5, "params": {"average": "theorem4"}},
+        TOTAL | {"algorithm": "dp_admm", "noise_ratio": 0.5, "params": {"average": "after"}},
     ),
     "a total of what has noise": (
         {"algorithm": "admm", "privacy": {"total": 1.0}, "sensitivity": "global"},

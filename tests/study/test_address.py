@@ -50,6 +50,20 @@ def test_files_of_runs_are_told_from_others(tmp_path):
     assert sorted(files_of_runs(tmp_path)) == sorted(tmp_path / name for name in own)
 
 
+def test_settings_that_came_later_leave_addresses_as_they_were():
+    """Where they are stated as they are by default; the address is that of before."""
+    stated = {"noise_ratio": 1.0, "params": {"step": "constant"}}
+    total = {"privacy": {"total": 1.0}, "sensitivity": "global", "rounds": 20}
+    usual, same = (
+        Run("", RunSpec(dataset="digits", algorithm="dpsgd", seeds=3, **total, **given))
+        for given in ({}, stated)
+    )
+    assert usual.path == same.path == "digits/dpsgd-a28ad6a8c4be/total=1+seeds=0-2.nc"
+    other = [{"noise_ratio": 0.5}, {"params": {"step": "sqrt"}}]
+    specs = [RunSpec(dataset="digits", algorithm="dpsgd", **total, **given) for given in other]
+    assert len({usual.folder, *(Run("", spec).folder for spec in specs)}) == 3
+
+
 def test_equal_data_share_one_folder():
     everything = {"name": "femnist", "shards": list(range(36))}
     assert dataset_folder("femnist") == dataset_folder(everything) == "femnist"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -67,11 +67,11 @@ class DPFedAvg(Descent):
         """Each local step takes one."""
         return self.local_updates
 
-    def sensitivity(self, t: int, parts: RowParts) -> Sensitivity:
-        """Return how far one contribution moves a clipped difference in round t, bounds of shape (B, S).
+    def sensitivity(self, parts: RowParts) -> Sensitivity:
+        """Return how far one contribution moves a clipped difference, bounds of shape (B, S).
 
         Two clipped differences are at most 2 clip apart, whatever the records. And a contribution moves each step by
-        the rate times c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
+        learning_rate c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
         1 where the loss is convex and the step at most 2 over the curvature (Hardt, Recht and Singer 2016, lemma 3.6).
         Clipping is a projection on a ball and moves nothing apart. Where a record is replaced, twice the minimum is a
         bound too, though 2 clip would do. The contribution of an agent is its difference, at most clip.
@@ -79,12 +79,11 @@ class DPFedAvg(Descent):
         if parts.whole.unit == "agent":
             return Sensitivity(l2=np.full_like(parts.gradient_bound, self.clip))
         f = parts.mean_objective
-        rate = self.rate(t)
-        step = rate * f.curvature
+        step = self.learning_rate * f.curvature
         stretch = np.maximum(1, step - 1) if parts.whole.loss.convex else 1 + step
         with np.errstate(over="ignore"):
             steps = sum(stretch**k for k in range(self.local_updates))
-        moved = rate * parts.gradient_bound / f.divisor * steps
+        moved = self.learning_rate * parts.gradient_bound / f.divisor * steps
         # Where there is no bound on the curvature, it may be no number.
         return Sensitivity(l2=np.fmin(2 * self.clip, moved))
 
@@ -102,9 +101,8 @@ class DPFedAvg(Descent):
             difference *= ~parts.silent
             return clip_norms(difference, self.clip)
 
-        _, seen = self.noisy_mean(
-            local_steps, partial(self.sensitivity, t), federation
-        )
+        now = replace(self, learning_rate=rate)
+        _, seen = self.noisy_mean(local_steps, now.sensitivity, federation)
         state.z[:] = w + seen / federation.privacy.participation
         state.w = self.mean(state.z, federation)
         return Messages(down=(w,), up=(state.z,))

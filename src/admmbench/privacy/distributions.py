@@ -204,7 +204,7 @@ def _rounded_up(tail: float) -> int:
     return 3 * math.ceil(tail / 3)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def log_moment(grid: Grid, order: float) -> float:
     """Return the logarithm of the mean of the exponential of a multiple of the loss."""
     with np.errstate(divide="ignore"):
@@ -213,7 +213,7 @@ def log_moment(grid: Grid, order: float) -> float:
     return float(largest + math.log(np.exp(powers - largest).sum()))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=256)
 def on_grid(cost: Cost | _Group, absent: bool, tail: float, spacing: float) -> Grid:
     """Round the losses of a release to a grid: the divergence is linear in the exponential of epsilon between points.
 
@@ -314,7 +314,8 @@ def _spacing(cost: Cost | _Group, tail: float) -> float:
     points = 2 * _PER_DEVIATION
     while points < _POINTS and low < high:
         spacing = (high - low) / points
-        if on_grid(cost, False, tail, spacing).variance > (_PER_DEVIATION * spacing) ** 2:
+        grid = on_grid.__wrapped__(cost, False, tail, spacing)  # most are needed once
+        if grid.variance > (_PER_DEVIATION * spacing) ** 2:
             break
         points *= 4
     return (high - low) / points or 1.0

@@ -14,8 +14,8 @@ from admmbench.privacy.events import ORDERS, Array, Cost, Terms
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-# Multipliers that bound those of samples, for every doubling; shares of mixtures are rounded by less than the second.
-_BOUNDS, _SHARE = 32, 1e-9
+# Shifts that bound those of samples are so dense, and shares of mixtures are rounded by less than the second.
+_DENSITY, _SHARE = 64, 1e-9
 # Moments of samples reach orders of so many multipliers, and are rounded by less than this.
 _REACH, _SUMMED = 250, 2.0**-42
 
@@ -133,12 +133,14 @@ class Gaussian(Cost):
     def bounds(self) -> tuple[tuple[Cost, ...], float]:
         """Return the next smaller and larger of some multipliers, of which a mixture is worse.
 
-        Every divergence is a convex function of the total variation between both sides, if everything takes part:
+        Shifts, their inverses, are equally far apart above 1, and in equal ratios below. Every divergence is a convex function of the total variation between both sides, if everything takes part:
         docs/privacy/bounds.md has the proof.
         """
-        place = math.floor(_BOUNDS * math.log2(self.multiplier))
-        louder, quieter = (
-            replace(self, multiplier=2.0 ** (k / _BOUNDS)) for k in (place, place + 1)
+        shift = 1 / self.multiplier
+        place = math.floor(_DENSITY * (shift - 1 if shift > 1 else math.log(shift)))
+        quieter, louder = (
+            replace(self, multiplier=1 / (1 + k / _DENSITY if k > 0 else math.exp(k / _DENSITY)))
+            for k in (place, place + 1)
         )
         least, own, most = (each._variation for each in (quieter, self, louder))
         share = (own - least) / (most - least) if most > least else 1.0
