@@ -25,6 +25,7 @@ from admmbench.audit.words import words
 from admmbench.base.exact import UnsolvedSubproblemError
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds, threads
+from admmbench.privacy import Noise
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 
 ALL = AuditSettings(rounds=3, repeats=40)
@@ -89,6 +90,32 @@ def test_methods_as_they_are_pass(name, variant, params, relation):
     assert found.epsilon_lower is not None
     assert found.epsilon_ledger is not None
     assert 0 <= found.epsilon_lower <= found.epsilon_ledger < math.inf
+
+
+FALLING = {"epsilon": math.inf, "privacy": {"total": 4.0}, "noise_ratio": 0.4}
+EACH = AuditSettings(rounds=9, repeats=24, canaries=["worst"])
+
+
+@pytest.mark.parametrize(
+    ("name", "params"), [("dpsgd", {"step": "sqrt"}), ("dpsgd", {"sampling": 0.5}), ("pvp", {})]
+)
+def test_noise_that_falls_passes_in_every_round(name, params):
+    found = short_audit(name, TWO, EACH, params=params, **FALLING)
+    assert found.passed
+    assert found.compared == found.rounds == 9
+
+
+def test_noise_that_falls_further_than_the_ledger_says_is_found(monkeypatch):
+    """In the last round: what is drawn has another factor there than what is entered and solved for."""
+    entered = Noise._enter
+
+    def late(noise, *given, **named):
+        entered(noise, *given, **named)
+        noise._factor *= 0.9 if noise.t == 9 else 1
+
+    monkeypatch.setattr(Noise, "_enter", late)
+    found = short_audit("dpsgd", TWO, EACH, **FALLING)
+    assert "likelihood" in failed(found)
 
 
 def test_another_law_passes():

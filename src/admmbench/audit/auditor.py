@@ -51,6 +51,7 @@ from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.threads import workers
 from admmbench.privacy import Ledger, dearest, epsilon_total
+from admmbench.spec.accounting import cost_of_release
 from admmbench.spec.rules import AUDIT_RULES, refuse
 from admmbench.spec.run import RunSpec
 
@@ -438,11 +439,9 @@ def _understated_costs(spec: RunSpec, run: Run, t: int) -> Iterator[Fact]:
 
     Noise is solved for from the stated cost.
     """
-    federation, method = run.federation, spec.method
-    release, stated = spec.release, Ledger()
-    assert release is not None
-    if cost := method.cost(t, federation.problem, federation.privacy, release):
-        stated.add(cost, method.updates)
+    federation, stated = run.federation, Ledger()
+    if cost := cost_of_release(spec, t, federation.problem, federation.privacy):
+        stated.add(cost, spec.method.updates)
     most, composed = stated.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
     if not composed <= most * (1 + _ROUNDING) or math.isinf(most) > math.isinf(composed):
         yield fact(Kind.UNDERSTATED, round=t, stated=most, told=composed)

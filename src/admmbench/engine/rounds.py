@@ -301,8 +301,7 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
     if made == {declared} or not (spec.private or any(made)):
         return
     if made == {0} and release and not method.steady:
-        stated = method.cost(t, federation.problem, federation.privacy, release)
-        if stated is None:
+        if accounting.cost_of_release(spec, t, federation.problem, federation.privacy) is None:
             return
     raise ValueError(
         f"{type(method).__name__}.round, round {t}: noisy releases of an agent: "

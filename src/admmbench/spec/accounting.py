@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from admmbench.privacy import Ledger, Privacy, Schedule, calibrate
+from admmbench.privacy import Cost, Ledger, Privacy, Schedule, calibrate
 from admmbench.privacy.curves import calibrate_mu
 from admmbench.privacy.selection import epsilon_in_scope
 from admmbench.problems.base import BoundProblem
@@ -44,14 +44,22 @@ def total_in_scope(run: RunFacts, ledger: Ledger, delta: float) -> float:
 
 def ledger(run: RunFacts, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
     """Return the ledger of the agent with the largest privacy loss, without a look at any record."""
-    ledger, method, release = Ledger(), run.method, run.release
-    if release is None:
-        return ledger
+    ledger, method = Ledger(), run.method
     rounds = range(1, run.rounds + method.extra_rounds + 1)
     # Solving for a total composes many ledgers, so that equal rounds are one entry with a count.
     steady = method.steady and budget.schedule.constant
     for t in rounds[:1] if steady else rounds:
         times = len(rounds) if steady else 1
-        if cost := method.cost(t, problem, budget, release):
-            ledger.add(cost.louder(budget.schedule.factor(t)), times * method.updates)
+        if cost := cost_of_release(run, t, problem, budget):
+            ledger.add(cost, times * method.updates)
     return ledger
+
+
+def cost_of_release(
+    run: RunFacts, t: int, problem: BoundProblem[Any], budget: Privacy
+) -> Cost | None:
+    """Return what a release of round t costs the agent who pays most, as the method states it; None without one."""
+    if run.release is None:
+        return None
+    cost = run.method.cost(t, problem, budget, run.release)
+    return cost and cost.louder(budget.schedule.factor(t))
