@@ -271,7 +271,12 @@ def _coordinates(
     spec_of_label = {run.label: run.spec for run in runs}
     spec_at_budget = {(run.label, run.spec.stated_budget): run.spec for run in runs}
     specs = [spec_of_label[method.label] for method in methods]
-    params = [{**experiment.params, **method.params} for method in methods]
+    # No parameter, but a reader looks there for what tells two methods apart.
+    changing = [{"noise_ratio": s.noise_ratio} if s.noise_ratio != 1 else {} for s in specs]
+    params = [
+        {**experiment.params, **method.params, **ratio}
+        for method, ratio in zip(methods, changing, strict=True)
+    ]
     releases = [spec.release for spec in specs]
     budgets = sorted({budget for _, budget in spec_at_budget})
     specs_by_budget = [
