@@ -157,5 +157,5 @@ def test_the_ledger_of_each_round_is_that_of_its_noise(name, given, privacy):
     assert totals == pytest.approx([totals[0]] * 2, rel=1e-6)
     assert 0.99 * 2 <= totals[0] <= 2
     if spec.sampling == 1 and spec.method.steady:
-        before = run_without_engine(steady, DATA, 0).federation.privacy.epsilon
-        assert federations[0].privacy.epsilon == pytest.approx(before, rel=1e-4)
+        usual = run_without_engine(steady, DATA, 0).federation.privacy.epsilon
+        assert federations[0].privacy.epsilon == pytest.approx(usual, rel=1e-4)

@@ -25,7 +25,9 @@ class Descent(OverRows):
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     # Left out where it is the default, so that runs of before keep their names.
-    step: Literal["constant", "sqrt"] = Field("constant", exclude_if=lambda step: step == "constant")
+    step: Annotated[
+        Literal["constant", "sqrt"], Field(exclude_if=lambda step: step == "constant")
+    ] = "constant"
 
     def rate(self, t: int) -> float:
         """Return the length of a step in round t = 1, 2, ..."""

@@ -300,9 +300,9 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
     made = {noise.entered for noise in snapshot.noise}
     if made == {declared} or not (spec.private or any(made)):
         return
-    if made == {0} and release and not method.steady:
-        if accounting.cost_of_release(spec, t, federation.problem, federation.privacy) is None:
-            return
+    known = federation.problem, federation.privacy
+    if made == {0} and not method.steady and accounting.cost_of_release(spec, t, *known) is None:
+        return
     raise ValueError(
         f"{type(method).__name__}.round, round {t}: noisy releases of an agent: "
         f"{' or '.join(map(str, sorted(made)))}, declared (release, updates): {declared}; the total would be wrong"

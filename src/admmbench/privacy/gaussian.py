@@ -133,8 +133,9 @@ class Gaussian(Cost):
     def bounds(self) -> tuple[tuple[Cost, ...], float]:
         """Return the next smaller and larger of some multipliers, of which a mixture is worse.
 
-        Shifts, their inverses, are equally far apart above 1, and in equal ratios below. Every divergence is a convex function of the total variation between both sides, if everything takes part:
-        docs/privacy/bounds.md has the proof.
+        Shifts, their inverses, are equally far apart above 1, and in equal ratios below. Every divergence is a convex
+        function of the total variation between both sides, if everything takes part: docs/privacy/bounds.md has the
+        proof.
         """
         shift = 1 / self.multiplier
         place = math.floor(_DENSITY * (shift - 1 if shift > 1 else math.log(shift)))

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from admmbench.privacy.events import KINDS, Approximate, Cost, Laplace, Terms
 from admmbench.privacy.gaussian import Gaussian
-from admmbench.privacy.schedule import Schedule
+from admmbench.privacy.schedule import STEADY, Schedule
 from admmbench.validation import one_of
 
 Value = Literal["gradient", "solution", "dual variable", "predictions", "objective"]
@@ -72,7 +72,7 @@ class Privacy:
     participation: float = 1.0
     summed: int = 0
     cohort: int = 0
-    schedule: Schedule = Schedule()
+    schedule: Schedule = STEADY
 
     @property
     def private(self) -> bool:

@@ -225,8 +225,8 @@ class Noise:
         sensitivity
             How far one contribution moves what the noise is added to; the bound in l2 is used.
         std
-            Standard deviation, shape (B, S), where a method sets its own; a schedule changes it, and the ledgers record its
-            ratio to the bound.
+            Standard deviation, shape (B, S), where a method sets its own, but for the factor of a schedule; the ledgers
+            record the ratio of the two.
         sampling
             Probability that a record takes part in the value, see `Sampler`.
 

@@ -43,3 +43,7 @@ class Schedule:
         """First factor."""
         course = self.ratio ** np.linspace(0, 1, self.rounds)
         return math.sqrt(np.mean(course**-2.0))
+
+
+STEADY = Schedule()
+"""Noise of one budget in every round."""
