@@ -153,6 +153,26 @@ def test_few_studies_say_anything_wrong(name):
     assert limit(said.pair) <= MOST
 
 
+RACES = {
+    "all equal": Setting((0.0,) * 12, 0.5, (10, 20, 40, 80), rows=2, correlation=0.5),
+    "one winner": Setting((0.0, *(2.5,) * 11), 0.5, (10, 20, 40, 80), rows=2, correlation=0.5),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_race_of_12_methods_stops_nobody_wrongly(name):
+    """As `admmbench rank --until-decided` at two totals: what is behind stops, and verdicts share one level."""
+    said = judge(RACES[name], STUDIES)
+    assert limit(said.pair) <= MOST
+    assert said.row <= said.pair
+    if name == "one winner":
+        assert said.decided > 0.99
+
+
+def test_a_race_with_narrower_intervals_is_found_out():
+    assert limit(judge(RACES["all equal"], STUDIES, narrow=0.7).pair) > MOST
+
+
 def test_narrower_intervals_are_found_out():
     assert limit(judge(TRIED[HARDEST], STUDIES, narrow=0.8).pair) > MOST
 

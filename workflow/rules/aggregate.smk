@@ -44,4 +44,4 @@ rule aggregate:
         families=lambda wildcards: families(wildcards.experiment),
         fingerprint=fingerprint.of_modules(("admmbench.study.aggregate",)),
     shell:
-        "python -m admmbench.cli.jobs.aggregate {params.folder:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench aggregate {params.folder:q} --output {output:q} > {log:q} 2>&1"

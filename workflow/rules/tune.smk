@@ -33,7 +33,7 @@ for experiment in EXPERIMENTS:
             ],
             fingerprint=fingerprint.of_modules(("admmbench.tuning.trials",)),
         shell:
-            "python -m admmbench.cli.jobs.tune {params.settings:q} --axes {params.axes:q}"
+            "admmbench tune {params.settings:q} --axes {params.axes:q}"
             " --tuning {params.tuning:q} --data {input.data:q} --fingerprint {params.code} --output {output:q} > {log:q} 2>&1"
 
     rule:
@@ -63,7 +63,7 @@ for experiment in EXPERIMENTS:
                 settings_kept(experiment)
             ),
         shell:
-            "python -m admmbench.cli.jobs.choose {input:q} --of {params.of:q} --kept {params.kept:q}"
+            "admmbench choose {input:q} --of {params.of:q} --kept {params.kept:q}"
             " --output {output.chosen:q} --trials {output.trials:q} > {log:q} 2>&1"
 
 

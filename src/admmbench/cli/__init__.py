@@ -16,7 +16,7 @@ from admmbench import __version__
 from admmbench.cli import authors, results, runs, studies
 from admmbench.cli.options import Command, Parser
 from admmbench.files import check_output
-from admmbench.jobs import interrupts, library, limits
+from admmbench.jobs import interrupts, library, limits, warm
 from admmbench.validation import unknown
 
 # Errors whose message alone does not explain them.
@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         argcomplete.autocomplete(parser())
     name, *rest = words or [""]
     if name in JOBS:
-        print(f"admmbench: `admmbench {name}` is now `{_JOB}{name}`", file=sys.stderr)
+        if warm.VARIABLE not in os.environ:  # rules name jobs so, as workers carry them out
+            print(f"admmbench: `admmbench {name}` is now `{_JOB}{name}`", file=sys.stderr)
         return call(job(name), rest)
     commands = {command.name: command for group in groups().values() for command in group}
     if name in commands:

@@ -212,6 +212,11 @@ def _check(options: argparse.Namespace) -> int:
                 break
         else:
             console.print(f"[green]✓[/] {check.name}")
+    if contracts.is_method(options.name):
+        from admmbench.study.ranking import half_tuned
+
+        for line in half_tuned([options.name]):
+            console.print(f"· in `admmbench rank` of {line}", markup=False)
     verdict = f"{failed} failed" if failed else "all hold"
     undone = f", {n_left} not run: mend the error first, and check again" if n_left else ""
     console.print(f"{len(checks)} checks, {verdict}{undone}")

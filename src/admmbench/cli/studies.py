@@ -9,10 +9,14 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from admmbench.cli.options import Command, collect_garbage, find_overlays, wide_console
 from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
 from admmbench.jobs.limits import refuse_small_limit
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @Command
@@ -59,12 +63,20 @@ def _rank(options: argparse.Namespace) -> int:
 
       admmbench rank patients.csv --target sick --total 1,8
       admmbench rank patients.csv missing=impute --target sick --group hospital --total 1 --dry-run
+      admmbench rank 2024.csv --test 2025.csv --target sick --total 2 --metric auc --methods objp,mine.py
 
     TABLE              file of the table, or a folder of LEAF files
     [KEY=VALUE ...]    further settings of the data set table, such as missing=impute
     --target TEXT      column to predict
     --group TEXT       column that says whose a record is: each has an agent
     --total TEXT       total epsilon of the whole run, or several: 1,8 (required)
+    --test FILE        table of the test records (default: a fifth of each class, drawn)
+    --test-column TEXT
+                       or NAME=VALUE: records with this value in this column are the test records
+    --metric {error,balanced_error,auc,log_loss,rmse,r2}
+                       what methods are compared by (default: error, or balanced_error if the
+                       rarest of K classes has less than 0.4 / K of the records; rmse for numbers);
+                       auc and r2 are shown as 1 - auc and 1 - r2, so that low is good
     --methods NAMES    names, or paths of your own, separated by commas (default: all that compete
                        and suit)
     --delta TEXT       failure probability of totals (default: 1e-5)
@@ -76,6 +88,7 @@ def _rank(options: argparse.Namespace) -> int:
     --margin TEXT      difference that does not matter (default: 1 point of an error; 0 for
                        numbers)
     --audit            attack the privacy of each method, too
+    --until-decided    go on: methods that are not behind get more seeds, up to eight times as many
     -c, --cores N      cores that jobs use together (default: all)
     -n, --dry-run      write the folder of the study, list the searches, and run nothing
     --output FOLDER    folder of the study (default: rank-TABLE)
@@ -86,31 +99,35 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench import scaffold
     from admmbench.datasets import describe
     from admmbench.files import netcdf
-    from admmbench.report import answer
-    from admmbench.report.environment import words
-    from admmbench.results.who_wins import compare
-    from admmbench.study.config import read_experiment
-    from admmbench.study.ranking import HEAD, NAME, Question, as_typed, experiment
+    from admmbench.study.ranking import (
+        HEAD,
+        NAME,
+        Question,
+        as_typed,
+        experiment,
+        half_tuned,
+        metric_of,
+    )
     from admmbench.validation import checked
     from admmbench.watch.study import run_turns
 
     stated_options = {
         key: parse_yaml(text, f"--{key}")
-        for key in ("delta", "agents", "loss", "noise", "seeds", "trials", "margin")
+        for key in ("delta", "agents", "loss", "noise", "seeds", "trials", "margin", "metric")
         if (text := getattr(options, key))
     }
     columns = {key: text for key in ("target", "group") if (text := getattr(options, key))}
     table = {"name": "table", "path": str(options.table), **columns}
     answers = {
         **stated_options,
-        "dataset": table | parse_words(options.settings),
+        "dataset": table | _test_part(options) | parse_words(options.settings),
         "methods": [name for name in (options.methods or "").split(",") if name],
         "total": [parse_yaml(text, "--total") for text in options.total.split(",")],
         "audit": options.audit,
     }
     try:
         question = checked(Question, answers, "")
-        summary = describe(question.dataset).summary
+        info = describe(question.dataset)
     except ValueError as error:
         message = as_typed(str(error))
         if re.search(r"\b(set|state|or|by) \w+: ", message):
@@ -121,27 +138,57 @@ def _rank(options: argparse.Namespace) -> int:
     scaffold.write_experiment(
         NAME, HEAD + dump_yaml(content, default_flow_style=None, sort_keys=False, width=120), folder
     )
-    for line in (*summary, *(f"not ranked: {line}" for line in left_out)):
+    for line in (
+        *info.summary,
+        *metric_of(question, info),
+        *(f"not ranked: {line}" for line in left_out),
+        *half_tuned(question.methods),
+    ):
         print(line)
     cores = ["--cores", str(options.cores)] if options.cores else []
-    turns = [["tune", "-n"]] if options.dry_run else [["tune"], ["all"]]
+    runs = [_DECIDE] if options.until_decided else ["all"]
+    turns = [["tune", "-n"]] if options.dry_run else [["tune"], runs]
     if (status := run_turns([[*words, *cores] for words in turns], folder)) or options.dry_run:
         return status
     with contextlib.chdir(folder):
-        results = Path("results", NAME)
-        comparison = compare([netcdf.read(results / "results.nc")])
-        if comparison is not None:
-            content = answer.content(comparison, dict([read_experiment(results)]))
-            print(words().short(content["answer"]))
+        _print_ranking(netcdf.read(Path("results", NAME, "results.nc")))
     report = folder / "results/report/config/index.html"
     print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
-    print(
-        "  admmbench study --until-decided   # more seeds, up to the last interim analysis, until the answer is decided"
-    )
+    print("  admmbench study --until-decided   # more seeds for methods that are not behind")
     print(f"  admmbench study                   # after changes to config/experiments/{NAME}.yaml")
     if options.open:
         webbrowser.open(report.absolute().as_uri())
     return 0
+
+
+def _test_part(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the setting of the table that says which records are the test set; empty if it is drawn."""
+    if not options.test_column:
+        return {"test": str(options.test)} if options.test else {}
+    if options.test:
+        raise ValueError("--test and --test-column: state one of them")
+    name, equals, value = options.test_column.partition("=")
+    if not (name and equals):
+        raise ValueError(f"--test-column: expected NAME=VALUE, got {options.test_column!r}")
+    return {"test": {name: parse_yaml(value, "--test-column")}}
+
+
+def _print_ranking(results: xr.Dataset) -> None:
+    """Print the table of each total, and the sentence for what is known."""
+    from admmbench.report import closing
+    from admmbench.report.environment import words
+    from admmbench.report.terminal import as_rich
+    from admmbench.results.who_wins import compare
+
+    comparison, console = compare([results]), wide_console()
+    if comparison is None:
+        print("No two methods ended at any total: the report says why.")
+        return
+    ends = list(closing.closings(comparison, results))
+    for end in ends:
+        console.print(as_rich(closing.title(end), closing.table(end)))
+    for end in ends:
+        console.print(words().known(end), soft_wrap=True, markup=False)
 
 
 _DECIDE = "--until-decided"

@@ -71,6 +71,13 @@ def of(name: str) -> Iterator[Check]:
         yield from pkgutil.resolve_name(f"{__name__}.{function}")(name)
 
 
+def is_method(name: str) -> bool:
+    """Return whether a plug-in has a method, or a name is one of a built-in method."""
+    if name.endswith(".py"):
+        return bool(plugins.subclasses(plugins.load_file(expanded(name)), Algorithm))
+    return name in list_algorithms()
+
+
 # Base classes of plug-ins, names of built-in ones, and the functions that give their checks, whose modules are loaded
 # when they are needed.
 _KINDS: list[tuple[type, Callable[[], list[str]], str]] = [

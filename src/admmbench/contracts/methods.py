@@ -7,7 +7,7 @@ import itertools
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -42,6 +42,9 @@ from admmbench.files.core_yaml import inline_yaml
 from admmbench.problems.base import State
 from admmbench.problems.needs import Need
 from admmbench.results.statistics import after_start
+from admmbench.tuning import declared
+from admmbench.tuning.settings import Axes
+from admmbench.validation import checked
 
 _LEARNING_ROUNDS = 60
 # Relative rounding of single precision: between two runs, and against double precision; and absolute rounding.
@@ -94,8 +97,12 @@ def is_a_frozen_dataclass_of_checked_parameters(case: MethodCase) -> None:
 
 
 def facts_are_complete(case: MethodCase) -> None:
-    """Ensure that docstring, caveats, needs, sampling and guarantee are complete: report and ledger read them."""
+    """Ensure that docstring, caveats, needs, sampling, axes and guarantee are complete: report and ledger read them."""
     method = case.method
+    axes = checked(Axes, declared.axes(case.cls), "tune")
+    known = {f"params.{field.name}" for field in fields(case.cls)}
+    wrong = [path for path in axes if path.startswith("params.") and path not in known]
+    ensure(not wrong, f"tune names {', '.join(wrong)}, which is no parameter of it")
     text = vars(case.cls).get("__doc__") or ""
     # A dataclass without one gets its signature.
     ensure(

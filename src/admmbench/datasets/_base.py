@@ -191,6 +191,8 @@ class DatasetInfo(DatasetFacts):
         Whether `n_train` was counted; otherwise it is an estimate.
     summary
         Lines that `admmbench prepare` prints: how records became features.
+    class_sizes
+        Number of records of each class in both parts, of a table; else empty.
     """
 
     title: str
@@ -203,6 +205,7 @@ class DatasetInfo(DatasetFacts):
     )
     exact: bool = True
     summary: tuple[str, ...] = ()
+    class_sizes: tuple[Count, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,6 +91,18 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
             )
 
 
+def _refuse_common_records(frame: pd.DataFrame, n_first: int) -> None:
+    """Raise a ValueError if some of the first records of a table are among the others, too."""
+    known = frame[:n_first].drop_duplicates()
+    common = frame[n_first:].reset_index(drop=True).reset_index().merge(known, how="inner")
+    if len(common):
+        row = int(common["index"].min()) + 2  # the first line has the names
+        raise ValueError(
+            f"test: {len(common):,} records of the second file are in the first one, too, such as that of row {row}; "
+            "remove them from one of the two"
+        )
+
+
 def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, DatasetInfo]:
     """Make arrays of a table, and of its test part if that is a table of its own, and find their facts.
 
@@ -102,10 +114,13 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
     first, *others = (frame.rename(columns=str) for frame in frames)
     _check_names(first, settings)
     for other in others:
-        if lacking := [name for name in first.columns if name not in other.columns]:
-            raise ValueError(f"test: the second file lacks {listed(lacking)}")
+        for verb, one, two in (("lacks", first, other), ("has besides", other, first)):
+            if names := [name for name in one.columns if name not in two.columns]:
+                raise ValueError(f"test: the second file {verb} {listed(names)}")
     frame = pd.concat([first, *(other[first.columns] for other in others)], ignore_index=True)
     tests = np.arange(len(frame)) >= len(first) if others else None
+    if tests is not None:
+        _refuse_common_records(frame, len(first))
     # Lists cannot be compared with text, as is done next.
     unread = [name for name in settings.left_out if name not in settings.dropna]
     frame[unread] = None
@@ -132,6 +147,9 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
     for part, rows in (("training", ~tests), ("test", tests)):
         if not rows.any():
             raise ValueError(f"test: no record is in the {part} part")
+    if class_names and len(unknown := np.setdiff1d(y[tests], y[~tests])):
+        names = listed([repr(class_names[label]) for label in unknown])
+        raise ValueError(f"test: no training record has the class {names} of test records")
     leave_empty_out(frame[~tests], kinds, settings)
     arrays, info = _arrays_and_facts(frame, tests, y, class_names, kinds, settings)
     if not keep.all():
@@ -197,6 +215,7 @@ def _arrays_and_facts(
         presumed=presumptions(kinds, bool(class_names), settings),
         group=group,
         summary=tuple(filter(None, lines)),
+        class_sizes=tuple(np.bincount(y).tolist()) if class_names else (),
     )
 
 

@@ -158,8 +158,12 @@ class Trace:
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
         problem = spec.as_problem
-        if problem.loss.fraction:
-            trace[problem.loss.metric].attrs["valid_range"] = [0.0, 1.0]
+        for name, fraction in (
+            (problem.loss.metric, problem.loss.fraction),
+            (problem.judged_by, problem.judged_by_fraction),
+        ):
+            if fraction:
+                trace[name].attrs["valid_range"] = [0.0, 1.0]
         for accountant in spec.composed_by:
             attributes = {"accountant": accountant.name, "delta": spec.delta}
             trace[accountant.variable].attrs.update(

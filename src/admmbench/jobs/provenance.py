@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_info
 from admmbench.datasets import Dataset
 from admmbench.engine import devices
 from admmbench.jobs import fingerprint
+from admmbench.problems.metrics import best_constant
+from admmbench.problems.rows import Rows
 from admmbench.spec.run import RunSpec
 
 # Settings of a run that are attributes as they are.
@@ -53,10 +55,12 @@ def describe(spec: RunSpec, dataset: Dataset, device: str = devices.CPU) -> dict
 
 
 def metric_attributes(spec: RunSpec, dataset: Dataset) -> dict[str, float]:
-    """Return the attributes of the metric: the error of the best constant if the metric is of the test part."""
-    usual = "test_error" if dataset.n_classes else "test_rmse"
-    if spec.as_problem.loss.metric != usual or not spec.scheme.tests_on_test_part:
+    """Return the attributes of the metric: the value of the best constant if the metric is of the test part."""
+    usual, problem = "test_error" if dataset.n_classes else "test_rmse", spec.as_problem
+    if problem.loss.metric != usual or not spec.scheme.tests_on_test_part:
         return {}
+    if isinstance(problem, Rows) and problem.metric:
+        return {"best_constant": best_constant(problem.metric, dataset)}
     return {"best_constant": dataset.constant_error}
 
 
@@ -70,7 +74,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "variant": spec.variant,
         "params": _json(complete["params"]),
         "problem": _json(complete["problem"]),
-        "metric": spec.as_problem.loss.metric,
+        "metric": spec.as_problem.judged_by,
         "partition": _json(complete["agents"]),
         "agents": spec.n_agents,
         "privacy": _json(complete["privacy"]),

@@ -30,8 +30,8 @@ from admmbench.jobs import interrupts
 Main = Callable[[Sequence[str]], int]
 VARIABLE = "ADMMBENCH_WORKERS"
 """Environment variable that names the folder of a study's workers."""
-COMMANDS = ("run", "audit")
-"""Commands that workers carry out: those that read files that no other job of the study changes."""
+COMMANDS = ("run", "audit", "tune", "choose", "aggregate")
+"""Commands that workers carry out: those that read files that no later job of the study changes."""
 # Seconds that a worker waits for the next job, and between two looks at whether the study goes on.
 _IDLE, _POLL = 10, 1
 # Nanoseconds that the clock of a file system may be late.

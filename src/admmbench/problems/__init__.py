@@ -19,6 +19,7 @@ from admmbench.problems.feasible import Feasible
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
 from admmbench.problems.losses import list_losses as list_losses
+from admmbench.problems.metrics import Metric
 from admmbench.problems.penalties import PenaltyName
 from admmbench.problems.rows import Rows
 from admmbench.validation import Number, Strict, checked
@@ -46,6 +47,7 @@ class _Settings(Strict):
     records: RecordBounds | None = None
     feasible: Feasible | None = None
     local_error: bool | None = None
+    metric: Metric | None = None
     objective: _Objective | None = None
     constraints: tuple[Constraint, ...] | None = None
     server: Annotated[Number, Field(ge=0, le=1)] | None = None
@@ -71,7 +73,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     name = settings.loss if isinstance(settings.loss, str) else str(settings.loss["name"])
     usual = loss.convention
     if sharing == "columns":
-        for key in ("per", "average", "feasible", "local_error"):
+        for key in ("per", "average", "feasible", "local_error", "metric"):
             if getattr(settings, key) is not None:
                 raise ValueError(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
@@ -94,12 +96,13 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
         settings.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
         settings.feasible,
         settings.local_error or False,
+        settings.metric,
     )
 
 
 def _constrained(settings: _Settings, name: str, loss: Loss) -> Constrained:
     """Make a constrained problem, without a penalty unless it is asked for."""
-    for key in ("per", "average", "records", "feasible", "local_error"):
+    for key in ("per", "average", "records", "feasible", "local_error", "metric"):
         if getattr(settings, key) is not None:
             raise ValueError(f"problem.{key}: it is for problems without constraints")
     if not isinstance(loss, ScalarLoss):

@@ -77,6 +77,16 @@ class Problem(ABC):
         """Name the module that has its formulas."""
         return type(self.loss).__module__
 
+    @property
+    def judged_by(self) -> str:
+        """Return the name of the variable by which methods are compared."""
+        return self.loss.metric
+
+    @property
+    def judged_by_fraction(self) -> bool:
+        """Return whether this variable is a part of the records, 0 to 1."""
+        return self.loss.fraction
+
     @abstractmethod
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if a data set lacks something that the problem needs."""

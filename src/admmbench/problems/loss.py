@@ -81,6 +81,10 @@ class Loss(FormerNames, ABC):
     """Name of the variable that tells how good predictions are."""
     fraction: ClassVar[bool] = True
     """Whether the metric is a part of the records, 0 to 1."""
+    likelihood: ClassVar[bool] = False
+    """Whether the loss is that of probabilities: minus the logarithm of the one of a record's class."""
+    scored: ClassVar[bool] = False
+    """Whether predictions have `scores`."""
     row_to_derivatives: ClassVar[Any] = None
     """Equation of a record's derivatives by the exponentials of its predictions: for a softmax on a GPU."""
     former_names = {
@@ -153,6 +157,10 @@ class Loss(FormerNames, ABC):
     @abstractmethod
     def mistakes(self, u: Array, y: Array) -> Array:
         """Return a value for each record; the metric follows from the mean of these values."""
+
+    def scores(self, u: Array) -> Array:
+        """Return what ranks records by a class: one number for the second of two classes, or one for each class."""
+        return u
 
     def score(self, mean: Array) -> Array:
         """Return the metric, from the mean of the mistakes; of targets that are scaled, it is scaled back."""
@@ -248,6 +256,7 @@ class BinaryLoss(ScalarLoss):
     """Loss for two classes, with targets -1 and +1."""
 
     metric = "test_error"
+    scored = True
 
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if there are not two classes."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from admmbench.datasets import DatasetInfo, Split, n_rows
+from admmbench.problems import metrics
 from admmbench.problems.base import (
     Array,
     BoundLoss,
@@ -60,10 +61,24 @@ class RowParameters(LossProblem):
     """W, where models are feasible; None: everywhere."""
     local_error: bool = False
     """Whether the agents' own models are tested, too, which takes P times the test of the global one."""
+    metric: metrics.Metric | None = None
+    """What methods are compared by; None: the metric of the loss."""
+
+    @property
+    def judged_by(self) -> str:
+        """Return the variable of the stated metric, or of the loss."""
+        return metrics.FACTS[self.metric].variable if self.metric else self.loss.metric
+
+    @property
+    def judged_by_fraction(self) -> bool:
+        """Return whether this variable is a part of the records."""
+        return metrics.FACTS[self.metric].fraction if self.metric else self.loss.fraction
 
     def check(self, data: DatasetInfo) -> None:
-        """Local models are tested by their errors, which classes have."""
+        """Local models are tested by their errors, which classes have; a metric suits targets and loss."""
         super().check(data)
+        if self.metric:
+            metrics.check(self.metric, self.loss, self.loss_name, data)
         if self.local_error and not self.loss.fraction:
             raise ValueError(
                 f"problem.local_error: {self.loss_name} is no loss for classes; leave local_error out"
@@ -88,6 +103,8 @@ class RowParameters(LossProblem):
             settings["feasible"] = self.feasible.model_dump(exclude_none=True)
         if self.local_error:
             settings["local_error"] = True
+        if self.metric and self.judged_by != self.loss.metric:
+            settings["metric"] = self.metric
         return settings
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
@@ -98,6 +115,9 @@ class RowParameters(LossProblem):
             variables["empirical_loss"] = (self.loss.unit(data), long_name)
         if self.local_error:
             variables["local_error"] = ("1", "mean test error of the local models")
+        if self.metric and metrics.is_measured(self.metric):
+            facts = metrics.FACTS[self.metric]
+            variables[facts.variable] = (facts.unit, facts.long_name)
         return variables
 
 

@@ -37,6 +37,8 @@ class Template(Linearized):
 
     order = "server"  # or "agents": who begins a round
     release = Release("laplace", "gradient")
+    # What `admmbench rank` tunes, and where it begins; "auto" takes the rounds and all numbers with bounds.
+    tune = {"rounds": 20, "params.rho": 0.02, "params.power": {"start": 0.5, "most": 2}}
 
     power: Annotated[float, Field(ge=0)] = 0.5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +13,13 @@ from pydantic import Field
 
 from admmbench import algorithms, datasets
 from admmbench.datasets import DatasetInfo
-from admmbench.figures.wording import listed
+from admmbench.figures.wording import listed, together
 from admmbench.problems.losses import as_loss
+from admmbench.problems.metrics import FACTS, Metric
 from admmbench.spec.fields import MOST_SEEDS, Delta, Law
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.grid import Margin
+from admmbench.tuning import declared
 from admmbench.tuning.settings import TuningSettings
 from admmbench.validation import Count, Epsilons, Strict, expanded
 
@@ -29,10 +31,16 @@ HEAD = """\
 """
 # Numbers of seeds at interim analyses, as multiples of the first.
 _ANALYSES = (1, 2, 4, 8)
+# Part of the records of a class, in those of equally large classes, below which errors are balanced by default.
+_RARE = 0.4
+# Differences that do not matter, by metric: one point, in the units of an experiment; none where there is no scale.
+_MARGINS = {"error": 1.0, "balanced_error": 1.0, "auc": 0.01, "r2": 0.01}
+FLOOR, ALONE = "without privacy", "one agent alone"
+"""Labels of the baselines that have no budget."""
 # Methods that a line names at most, with the reason for which they do not suit.
 _MOST_NAMED = 3
 # Key at the beginning of a message, if an option of the command states the key.
-_OPTION = r"^(?:privacy\.|problem\.|tuning\.)?(total|delta|agents|loss|noise|seeds|trials|margin)(?:\.\d+)?: "
+_OPTION = r"^(?:privacy\.|problem\.|tuning\.)?(total|delta|agents|loss|noise|seeds|trials|margin|metric)(?:\.\d+)?: "
 # How an audit that is asked for attacks.
 _AUDIT = {"rounds": 2, "repeats": 100, "canaries": ["worst"]}
 
@@ -60,8 +68,18 @@ class Question(Strict):
     margin: Margin | None = None
     """Largest difference of two methods that does not matter, as in an experiment. If absent, one point of an error, as
     Benavoli, Corani, Demsar and Zaffalon (2017) take for classifiers, and none for numbers."""
+    metric: Metric | None = None
+    """What methods are compared by. If absent, the error, or the balanced error if the rarest class has less than 0.4 / K
+    of the records of K classes, or the root of the mean squared error of numbers."""
     audit: bool = False
     """Whether to attack every method at every total."""
+
+    def compared_by(self, info: DatasetInfo) -> Metric:
+        """Return the metric that is stated, or the usual one of the data."""
+        if not info.n_classes:
+            return self.metric or "rmse"
+        rare = min(info.class_sizes) * len(info.class_sizes) < _RARE * sum(info.class_sizes)
+        return self.metric or ("balanced_error" if rare else "error")
 
 
 def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -103,8 +121,13 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         note = f" ({methods[0]['label']} is one)" if len(suitable) > 1 else ""
         reasons = "".join(f"; {line}" for line in lines)
         raise ValueError(f"there is nothing to rank with fewer than two methods{note}{reasons}")
-    optimum = {"label": "without privacy", "epsilon": math.inf, "rounds": 1}
-    content["algorithms"] = [*methods, {"name": _methods_with_role("optimum")[0], **optimum}]
+    content["algorithms"] = [
+        *methods,
+        *(
+            {"name": name, "label": label, "epsilon": math.inf, "rounds": 1}
+            for name, label in (("centralized", FLOOR), ("one_agent", ALONE))
+        ),
+    ]
     check_experiment(content)
     for method in methods:
         if method["name"].endswith(".py"):
@@ -118,6 +141,18 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
     return content, lines
 
 
+def metric_of(question: Question, info: DatasetInfo) -> list[str]:
+    """Return a line on the metric, if it is the balanced error because a class is rare."""
+    metric = question.compared_by(info)
+    if question.metric or metric != "balanced_error":
+        return []
+    part = 100 * min(info.class_sizes) / sum(info.class_sizes)
+    return [
+        f"metric: balanced_error, the mean over classes, as the rarest class has {part:.1f} % of the records; "
+        "--metric error counts all records alike"
+    ]
+
+
 def as_typed(message: str) -> str:
     """Return a message on an experiment in the terms of `admmbench rank`: with options in place of a file's keys."""
     lines = (
@@ -128,16 +163,18 @@ def as_typed(message: str) -> str:
         for line in lines
         if line
     )
-    return "; ".join(re.sub(_OPTION, r"--\1: ", line) for line in lines)
+    text = "; ".join(re.sub(_OPTION, r"--\1: ", line) for line in lines)
+    return re.sub(r"^test: ", "--test: ", text)
 
 
 def _base_content(question: Question, info: DatasetInfo) -> dict[str, Any]:
     """Return the experiment without methods. All records have the same weight, as in the test error."""
     loss = question.loss or info.default_problem
-    metric = as_loss(loss).metric
-    margin = question.margin
+    metric, margin = question.compared_by(info), question.margin
     if margin is None:
-        margin = 1 if info.n_classes else 0
+        margin = _MARGINS.get(metric, 0)
+    variable = FACTS[metric].variable
+    of_metric = {} if variable == as_loss(loss).metric else {"metric": metric}
     source = Path(str(question.dataset.get("path", info.name))).name
     analyses = [times * question.seeds for times in _ANALYSES]
     tuning: dict[str, Any] = {"trials": question.trials}
@@ -146,7 +183,8 @@ def _base_content(question: Question, info: DatasetInfo) -> dict[str, Any]:
     content: dict[str, Any] = {
         "title": f"{source}: who wins at equal totals",
         "dataset": question.dataset,
-        "problem": {"loss": loss, "strength": 1e-6, "per": "total", "average": "records"},
+        "problem": {"loss": loss, "strength": 1e-6, "per": "total", "average": "records"}
+        | of_metric,
         "rounds": 20,
         "evaluate_every": 1,
         "interim_analyses": analyses,
@@ -154,14 +192,14 @@ def _base_content(question: Question, info: DatasetInfo) -> dict[str, Any]:
         "sensitivity": "global",
         "privacy": {"total": question.total, "delta": question.delta},
         "tuning": tuning,
-        "figures": [{"name": "rounds", "kind": "curves", "metric": metric}],
+        "figures": [{"name": "rounds", "kind": "curves", "metric": variable}],
     }
     if question.agents:
         content["agents"] = question.agents
     if question.audit:
         content["audit"] = _AUDIT
     if len(question.total) > 1:
-        content["figures"].append({"name": "totals", "kind": "tradeoff", "metric": metric})
+        content["figures"].append({"name": "totals", "kind": "tradeoff", "metric": variable})
     return content
 
 
@@ -182,6 +220,27 @@ def _merge_equal(methods: Mapping[str, Any], same_as: Mapping[str, str]) -> list
     return merged_methods
 
 
+def half_tuned(names: Iterable[str]) -> list[str]:
+    """Return a line for each named method with parameters that nobody declared to be tuned."""
+    lines = []
+    for name in names:
+        cls = algorithms.resolve(algorithms.ALIASES.get(name, (name, {}))[0])
+        if left := declared.untuned(cls):
+            lines.append(
+                f"{Path(name).stem}: {_tuned_alone(cls)}, not {together(left)}; declare `tune` in its class, such as "
+                'tune = "auto"'
+            )
+    return lines
+
+
+def _tuned_alone(cls: type[Any]) -> str:
+    """Say what is tuned of a method that does not declare it."""
+    names = [path.removeprefix("params.") for path in declared.axes(cls)]
+    if names == ["rounds"]:
+        return "only rounds are tuned"
+    return f"only {together(names) or 'bounds on records'} tuned"
+
+
 def _candidates() -> list[str]:
     """Return the names of methods that compete, share rows, and add noise to their messages."""
     contenders = {name: algorithms.resolve(name) for name in _methods_with_role("contender")}
@@ -199,6 +258,8 @@ def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
     method: dict[str, Any] = {"name": registered_name, "label": Path(name).stem}
     if params:
         method["params"] = dict(params)
+    if declared.untuned(cls):
+        method["label"] += f" ({_tuned_alone(cls)})"
     law = cls.release.law if cls.release else ""
     if cls.release and cls.release.or_law == noise:
         law, method["noise"] = noise, noise
@@ -210,7 +271,9 @@ def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
     bound = {"max_l1_norm": half} if law == "laplace" else {"max_l2_norm": math.sqrt(half)}
     method["tune"] = {
         **{
-            key: axis for key, axis in cls.tune.items() if key.removeprefix("params.") not in params
+            key: axis
+            for key, axis in declared.axes(cls).items()
+            if key.removeprefix("params.") not in params
         },
         **{f"problem.records.{norm}": float(f"{size:.2g}") for norm, size in bound.items()},
     }

@@ -124,7 +124,7 @@ def _score(spec: RunSpec, values: Settings, settings: TuningSettings, part: Data
     trace = run_rounds(trial, part).variables()
     if not np.isin(trace["status"], SUCCESSFUL).all():
         return _FAILED
-    names = trial.as_problem.loss.metric, "test_loss"
+    names = trial.as_problem.judged_by, "test_loss"
     return Score(*(float(trace["arrays"][name][:, -1].mean()) for name in names))
 
 

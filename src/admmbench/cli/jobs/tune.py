@@ -49,7 +49,7 @@ def tune(options: argparse.Namespace) -> None:
     trials_file.unlink(missing_ok=True)
     best = ", ".join(f"{path} {value:g}" for path, value in outcome.best.settings.items())
     edges = f"; at an edge of what was tried: {', '.join(outcome.edges)}" if outcome.edges else ""
-    error = f"{spec.as_problem.loss.metric} {outcome.best.score.error:.4g} on held-out rows"
+    error = f"{spec.as_problem.judged_by} {outcome.best.score.error:.4g} on held-out rows"
     trials = counted(len(outcome.trials), "trial")
     print(f"{spec.algorithm} on {spec.info.name}: best of {trials}: {best}; {error}{edges}")
     print(f"{options.output} has all trials; `admmbench run` takes these settings as KEY=VALUE")

@@ -18,6 +18,7 @@ class Logistic(BinaryLoss):
     """Loss ``ln(1 + exp(-y u))`` for ``y = +-1``; an agent's l2 penalty has weight ``lambda / n`` in huang2019."""
 
     convention = Convention("agents", "agent", strength=1e-6, max_l2_norm=1.0, smoothness="norms")
+    likelihood = True
     derivative_bound = 1.0
     curvature_bound = 0.25
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numba
 import numpy as np
 from pydantic import Field
+from scipy.special import softmax
 
 from admmbench.compiled import njit
 from admmbench.datasets import DatasetInfo
@@ -59,6 +60,8 @@ class Softmax(Loss):
     """
 
     metric = "test_error"
+    likelihood = True
+    scored = True
     derivative_l1 = 2.0
     derivative_l2 = 2**0.5
     derivative_linf = 1.0
@@ -108,6 +111,10 @@ class Softmax(Loss):
     def mistakes(self, u: Array, y: Array) -> Array:
         """Return 1 for the wrong class; a tie goes to the first."""
         return u.argmax(axis=-1) != y
+
+    def scores(self, u: Array) -> Array:
+        """Return the probabilities, which sums over the other classes make comparable between records."""
+        return softmax(u.astype(np.float64), axis=-1)
 
     def unit(self, data: DatasetInfo) -> str:
         """Return nat, the unit of natural logarithms."""
