@@ -68,6 +68,7 @@ DEFAULTS = {
     },
     "frank_wolfe": {"radius": 10},
     "local_only": {"parties": 1},
+    "one_agent": {},
     # Those of scikit-learn's estimator.
     "sklearn_logistic": {"objective": "default", "parties": None, "tol": 1e-4, "max_iter": 100},
     # he2023, section 5.1; it prints neither q nor limits.
@@ -87,7 +88,7 @@ def test_defaults_are_those_of_the_papers(name):
     if name in ("prox_al", "cprox_al", "fedavg_penalty", "primal_dual"):
         setting = CONSTRAINED
     params = {"c_w": 1} if name == "dp_admm" else {}
-    rounds = {"rounds": 1} if name == "amp" else {}
+    rounds = {"rounds": 1} if name in ("amp", "one_agent") else {}
     spec = RunSpec(algorithm=name, epsilon=1, params=params, **setting, **rounds)
     found = spec.complete()["params"]
     assert found | ({"c_w": None} if name == "dp_admm" else {}) == DEFAULTS[name]

@@ -35,6 +35,7 @@ def test_methods_that_are_compared_with_have_a_role():
         "fedpd": "reference",
         "iadmm": "reference",
         "local_only": "reference",
+        "one_agent": "reference",
         "sklearn_logistic": "reference",
     }
 

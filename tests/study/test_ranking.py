@@ -8,9 +8,10 @@ import yaml
 
 from admmbench import algorithms, scaffold, simulate
 from admmbench.cli import main
+from admmbench.datasets import describe
 from admmbench.spec.guarantees import guarantee
 from admmbench.study.config import ConfigError, check_experiment, read
-from admmbench.study.ranking import NAME, Question, experiment
+from admmbench.study.ranking import NAME, Question, experiment, half_tuned, metric_of
 from admmbench.tuning.settings import apply
 from admmbench.watch import study
 from tests.datasets.test_table import patients
@@ -29,6 +30,7 @@ def asked(**changes):
 
 
 ROOT = scaffold.Path("answer")
+BASELINES = ("without privacy", "one agent alone")
 
 
 def test_a_question_is_an_experiment_in_a_folder_of_its_own(monkeypatch):
@@ -74,7 +76,7 @@ def test_two_names_of_one_method_are_tuned_and_run_once():
     assert "dp_admm" not in labels
     content, _ = asked(methods=["dpsgd", "objp", "dp_sgd"])
     named = [method["label"] for method in content["algorithms"]]
-    assert named == ["dpsgd = dp_sgd", "objp, Gaussian", "without privacy"]
+    assert named == ["dpsgd = dp_sgd", "objp, Gaussian", *BASELINES]
     content, _ = asked(methods=["dp_admm", "objp"])
     assert content["algorithms"][0]["label"] == "dp_admm"
 
@@ -97,7 +99,7 @@ def test_methods_that_coincide_over_others_are_one(methods, same_as, label, monk
     assert [method["label"] for method in content["algorithms"]] == [
         label,
         "dp_gd",
-        "without privacy",
+        *BASELINES,
     ]
 
 
@@ -128,7 +130,43 @@ def test_a_plug_in_takes_part(tmp_path):
     content, _ = asked(methods=["mine.py", "objp"])
     own = content["algorithms"][0]
     assert own["name"] == "../mine.py"
-    assert set(own["tune"]) == {"rounds", "problem.records.max_l1_norm"}
+    assert own["label"] == "mine"
+    assert set(own["tune"]) == {
+        "rounds",
+        "params.rho",
+        "params.power",
+        "problem.records.max_l1_norm",
+    }
+
+
+def test_a_plug_in_that_declares_nothing_is_named_with_what_is_tuned(tmp_path):
+    path = scaffold.write("method", "mine", tmp_path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if "tune" not in line))
+    content, _ = asked(methods=["mine.py", "objp"])
+    assert content["algorithms"][0]["label"] == "mine (only rounds are tuned)"
+    assert half_tuned(["objp", "mine.py"]) == [
+        'mine: only rounds are tuned, not rho, a and power; declare `tune` in its class, such as tune = "auto"'
+    ]
+
+
+def test_a_rare_class_is_balanced_unless_the_user_says_otherwise():
+    data = patients()
+    data["label"] = np.where(np.arange(len(data)) % 12 == 0, "yes", "no")
+    data.to_csv("patients.csv", index=False)
+    content, _ = asked(methods=["objp", "dp_gd"])
+    assert content["problem"]["metric"] == "balanced_error"
+    assert content["figures"][0]["metric"] == "test_balanced_error"
+    assert content["margin"] == 1
+    question = Question.model_validate({"dataset": TABLE, "total": 1})
+    (line,) = metric_of(question, describe(TABLE))
+    assert line.startswith(
+        "metric: balanced_error, the mean over classes, as the rarest class has 8.3 %"
+    )
+    content, _ = asked(methods=["objp", "dp_gd"], metric="error")
+    assert "metric" not in content["problem"]
+    content, _ = asked(methods=["objp", "dp_gd"], metric="auc")
+    assert (content["problem"]["metric"], content["margin"]) == ("auc", 0.01)
 
 
 def test_numbers_have_a_loss_whose_slope_is_bounded():
@@ -153,7 +191,9 @@ def test_a_point_of_error_does_not_matter_unless_another_margin_is_stated():
 
 def test_paths_of_a_second_file_follow(tmp_path):
     (tmp_path / "more").mkdir()
-    patients().to_csv("more/test.csv", index=False)
+    data = patients()
+    data[::5].to_csv("more/test.csv", index=False)
+    data.drop(data.index[::5]).to_csv("patients.csv", index=False)
     content, _ = asked(dataset={**TABLE, "test": "more/test.csv"}, methods=["objp", "outp"])
     assert content["dataset"]["path"] == "../patients.csv"
     assert content["dataset"]["test"] == "../more/test.csv"
@@ -241,6 +281,34 @@ def test_what_is_wrong_with_a_table_is_said_in_the_words_of_the_command(capsys):
 def test_what_is_wrong_is_said_with_the_options_of_the_command(words, message, capsys):
     assert main(["rank", "patients.csv", "--target", "label", *words]) == 1
     assert capsys.readouterr().err.startswith(f"admmbench: {message}")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda test: test.drop(columns="ward"), "test: the second file lacks ward"),
+        (lambda test: test.assign(more=1), "test: the second file has besides more"),
+        (
+            lambda test: test.assign(label="maybe"),
+            "test: no training record has the class 'maybe' of test records",
+        ),
+        (lambda test: patients()[1:3], "test: 2 records of the second file are in the first one"),
+    ],
+)
+def test_a_test_file_that_does_not_suit_is_refused(change, message, capsys):
+    data = patients()
+    change(data[::5]).to_csv("test.csv", index=False)
+    data.drop(data.index[::5]).to_csv("patients.csv", index=False)
+    assert main(["rank", "patients.csv", "--test", "test.csv", *WORDS, "-n"]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_column_says_which_records_test(capsys, calls):
+    main(["rank", "patients.csv", "--test-column", "ward=a", *WORDS, "-n"])
+    content = yaml.safe_load(Path("rank-patients/config/experiments/ranking.yaml").read_text())
+    assert content["dataset"]["test"] == {"ward": "a"}
+    assert main(["rank", "patients.csv", "--test-column", "ward", *WORDS]) == 1
+    assert "--test-column: expected NAME=VALUE, got 'ward'" in capsys.readouterr().err
 
 
 def test_cores_and_a_dry_run_are_handed_to_the_study(calls):

@@ -25,7 +25,7 @@ class Silent(ObjP):
 class Auto(Silent):
     """A method that asks for the default search."""
 
-    tune = "auto"
+    tune: ClassVar = "auto"  # type: ignore[assignment]
 
     rate: Annotated[float, Field(gt=0)] = 0.25
     part: Annotated[float, Field(ge=0, le=0.5)] = 0.0

@@ -133,7 +133,8 @@ class Algorithm(FormerNames, ABC, Generic[StateT, FederationT]):
         Whether its models stay in the problem's feasible set, if it has one.
     tune
         Settings that ``admmbench rank`` tunes, with where a search begins, as an experiment's ``tune`` has them; for
-        objectives that count records alike. Bounds on records are tuned besides.
+        objectives that count records alike. ``"auto"``: the rounds and all numbers with bounds. Bounds on records are
+        tuned besides.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
@@ -146,7 +147,7 @@ class Algorithm(FormerNames, ABC, Generic[StateT, FederationT]):
     family: ClassVar[Family] = Family()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     keeps_feasible: ClassVar[bool] = False
-    tune: ClassVar[Mapping[str, Any]] = {"rounds": 20}
+    tune: ClassVar[Mapping[str, Any] | Literal["auto"]] = {"rounds": 20}
     former_names = {
         "plan": "cost",
         "family": "family.mechanism",

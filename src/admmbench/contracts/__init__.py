@@ -73,9 +73,10 @@ def of(name: str) -> Iterator[Check]:
 
 def is_method(name: str) -> bool:
     """Return whether a plug-in has a method, or a name is one of a built-in method."""
+    base, names, _ = _KINDS[0]
     if name.endswith(".py"):
-        return bool(plugins.subclasses(plugins.load_file(expanded(name)), Algorithm))
-    return name in list_algorithms()
+        return bool(plugins.subclasses(plugins.load_file(expanded(name)), base))
+    return name in names()
 
 
 # Base classes of plug-ins, names of built-in ones, and the functions that give their checks, whose modules are loaded

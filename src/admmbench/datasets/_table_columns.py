@@ -115,8 +115,8 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
     _check_names(first, settings)
     for other in others:
         for verb, one, two in (("lacks", first, other), ("has besides", other, first)):
-            if names := [name for name in one.columns if name not in two.columns]:
-                raise ValueError(f"test: the second file {verb} {listed(names)}")
+            if lacking := [name for name in one.columns if name not in two.columns]:
+                raise ValueError(f"test: the second file {verb} {listed(lacking)}")
     frame = pd.concat([first, *(other[first.columns] for other in others)], ignore_index=True)
     tests = np.arange(len(frame)) >= len(first) if others else None
     if tests is not None:
@@ -148,8 +148,8 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
         if not rows.any():
             raise ValueError(f"test: no record is in the {part} part")
     if class_names and len(unknown := np.setdiff1d(y[tests], y[~tests])):
-        names = listed([repr(class_names[label]) for label in unknown])
-        raise ValueError(f"test: no training record has the class {names} of test records")
+        labels = listed([repr(class_names[label]) for label in unknown])
+        raise ValueError(f"test: no training record has the class {labels} of test records")
     leave_empty_out(frame[~tests], kinds, settings)
     arrays, info = _arrays_and_facts(frame, tests, y, class_names, kinds, settings)
     if not keep.all():

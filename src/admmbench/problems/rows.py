@@ -114,8 +114,8 @@ class BoundRows(BoundRecords["RowParts"]):
         -------
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean), ``train_loss`` (the objective sum_p f_p(w)),
         where agents have equal weights ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
-        section VI), and where it is asked for ``local_error``, the mean test error of the z_p; and a metric that is asked for, see
-        `admmbench.problems.metrics`.
+        section VI), and where they are asked for ``local_error``, the mean test error of the z_p, and another metric,
+        see `admmbench.problems.metrics`.
         """
         if not isinstance(state, LocalModels):
             raise TypeError(f"the state {type(state).__name__} has no local models z")
@@ -138,8 +138,8 @@ class BoundRows(BoundRecords["RowParts"]):
             values["empirical_loss"] = (local / n_samples.clip(1)[:, None]).mean(axis=0)
         if self.problem.local_error:
             values["local_error"] = self._tested(z, run)[1].mean(axis=0)
-        if (metric := self.problem.metric) and metrics.is_measured(metric):
-            values[self.problem.judged_by] = self._measured(metric, w)
+        if (asked := self.problem.metric) and metrics.is_measured(asked):
+            values[self.problem.judged_by] = self._measured(asked, w)
         return values
 
     def _measured(self, metric: metrics.Metric, w: Array) -> Array:

@@ -12,7 +12,7 @@ import xarray as xr
 from admmbench.figures.wording import counted, given, measured
 from admmbench.inference import intervals
 from admmbench.inference.intervals import ROUNDING
-from admmbench.report.data import Table, Value
+from admmbench.report.data import Cell, Table, Value
 from admmbench.results import statistics
 from admmbench.results.who_wins import compared_settings
 
@@ -99,7 +99,7 @@ def table(closing: Closing) -> Table:
     return Table(heads, heads[1:3], [_cells(row) for row in closing.rows])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row) -> list[str | Cell]:
     verdict = _VERDICTS[row.verdict]
     if row.stopped:
         verdict += f", stopped after {counted(row.seeds, 'seed')}"

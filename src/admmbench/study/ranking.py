@@ -69,8 +69,8 @@ class Question(Strict):
     """Largest difference of two methods that does not matter, as in an experiment. If absent, one point of an error, as
     Benavoli, Corani, Demsar and Zaffalon (2017) take for classifiers, and none for numbers."""
     metric: Metric | None = None
-    """What methods are compared by. If absent, the error, or the balanced error if the rarest class has less than 0.4 / K
-    of the records of K classes, or the root of the mean squared error of numbers."""
+    """What methods are compared by. If absent, the error, or the balanced error if the rarest of K classes has less
+    than 0.4 / K of the records, or the root of the mean squared error of numbers."""
     audit: bool = False
     """Whether to attack every method at every total."""
 

@@ -1,4 +1,4 @@
-"""Axes that ``admmbench rank`` searches for a method: those that its class declares, or a default for each parameter."""
+"""Axes that ``admmbench rank`` searches for a method: those that its class declares, or default ones."""
 
 from __future__ import annotations
 
