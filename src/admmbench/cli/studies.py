@@ -146,8 +146,9 @@ def _rank(options: argparse.Namespace) -> int:
     ):
         print(line)
     cores = ["--cores", str(options.cores)] if options.cores else []
-    runs = [_DECIDE] if options.until_decided else ["all"]
-    turns = [["tune", "-n"]] if options.dry_run else [["tune"], runs]
+    # The report is written once, after the last analysis.
+    race = [[f"results/{NAME}/results.nc", _DECIDE]] if options.until_decided else []
+    turns = [["tune", "-n"]] if options.dry_run else [["tune"], *race, ["all"]]
     if (status := run_turns([[*words, *cores] for words in turns], folder)) or options.dry_run:
         return status
     with contextlib.chdir(folder):

@@ -95,7 +95,12 @@ def closings(comparison: xr.Dataset, results: xr.Dataset) -> Iterator[Closing]:
 def table(closing: Closing) -> Table:
     """Return the table of a setting: method, value, difference from the lowest, verdict."""
     unit = f", {closing.unit}" if closing.unit else ""
-    heads = ["Method", f"{closing.measure.capitalize()}{unit}", "From the lowest", "Verdict"]
+    heads = [
+        "Method",
+        f"{closing.measure[:1].upper()}{closing.measure[1:]}{unit}",
+        "From the lowest",
+        "Verdict",
+    ]
     return Table(heads, heads[1:3], [_cells(row) for row in closing.rows])
 
 
