@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.base.algorithm import parameters
+from admmbench.base.algorithm import Family, parameters
 from admmbench.base.optimum import AnyFederation, Optimum, Shared, Whole
 from admmbench.base.types import Array, Messages
 from admmbench.problems.rows import BoundRows
@@ -14,6 +14,7 @@ from admmbench.problems.rows import BoundRows
 class OneAgent(Optimum):
     """Minimiser of the objective of one agent, which each seed picks: what an agent reaches without the others."""
 
+    family = Family(mechanism="one agent", role="reference")
     one_shot = True
     draws = True
     fixed_point = "at the optimum of one agent"

@@ -187,7 +187,7 @@ def _print_ranking(results: xr.Dataset) -> None:
         return
     ends = list(closing.closings(comparison, results))
     for end in ends:
-        console.print(as_rich(closing.title(end), closing.table(end)))
+        console.print(as_rich(words().closing(end), closing.table(end)))
     for end in ends:
         console.print(words().known(end), soft_wrap=True, markup=False)
 

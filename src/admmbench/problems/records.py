@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from admmbench.datasets import DatasetInfo, Split, n_rows
+from admmbench.datasets import DatasetInfo, RowSelection, Split, n_rows
 from admmbench.problems import metrics
 from admmbench.problems.base import (
     Array,
@@ -157,6 +157,21 @@ class BoundRecords(BoundLoss[PartsT]):
         whole = self.model_shape[1] * dtype.itemsize
         self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (self._bytes_left or whole)))
         self.whole_chunk = max(_FEWEST_ROWS, CHUNK_BYTES // whole)
+
+    @cached_property
+    def _test_data(self) -> tuple[Array, Array]:
+        """Records and targets of which `_held_out` selects those that test."""
+        data = self.split.dataset
+        if self.split.held_out is None:
+            X = scale_down(data.X_test, self.problem.records, self.dtype)
+            return X, self.loss.targets(data.y_test, self.dtype)
+        return self.X, self.y
+
+    @cached_property
+    def _held_out(self) -> list[tuple[slice, RowSelection]]:
+        """Pairs of some seeds, and their test rows."""
+        everything = slice(0, self.n_seeds), slice(0, len(self._test_data[1]))
+        return self.split.held_out or [everything]
 
     @property
     def _bytes_left(self) -> float | None:

@@ -50,7 +50,6 @@ from admmbench.problems.batches import (
     predict,
     rows_in_span,
     rows_of_seed,
-    scale_down,
 )
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.records import BoundRecords, RowParameters
@@ -149,21 +148,6 @@ class BoundRows(BoundRecords["RowParts"]):
             X, y = (array[rows] for array in self._test_data)
             values[seeds] = metrics.measure(metric, self.loss, predict(X, w[seeds]), y)
         return values
-
-    @cached_property
-    def _test_data(self) -> tuple[Array, Array]:
-        """Records and targets of which `_held_out` selects those that test."""
-        data = self.split.dataset
-        if self.split.held_out is None:
-            X = scale_down(data.X_test, self.problem.records, self.dtype)
-            return X, self.loss.targets(data.y_test, self.dtype)
-        return self.X, self.y
-
-    @cached_property
-    def _held_out(self) -> list[tuple[slice, RowSelection]]:
-        """Pairs of some seeds, and their test rows."""
-        everything = slice(0, self.n_seeds), slice(0, len(self._test_data[1]))
-        return self.split.held_out or [everything]
 
     @cached_property
     def _test_parts(self) -> list[tuple[slice, RowSelection]]:

@@ -9,24 +9,16 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from admmbench.figures.wording import counted, given, measured
+from admmbench.figures.wording import measured
 from admmbench.inference import intervals
 from admmbench.inference.intervals import ROUNDING
 from admmbench.report.data import Cell, Table, Value
+from admmbench.report.environment import words
 from admmbench.results import statistics
 from admmbench.results.who_wins import compared_settings
 
 CONSTANT = "constant answer"
 """Name of the row with the best constant prediction by the training records."""
-_VERDICTS = {
-    "winner": "wins",
-    "equivalent": "best group",
-    "undecided": "open",
-    "worse": "behind",
-    "alone": "only method left",
-    "": "failed runs",
-    "baseline": "baseline",
-}
 
 
 class Row(NamedTuple):
@@ -105,17 +97,8 @@ def table(closing: Closing) -> Table:
 
 
 def _cells(row: Row) -> list[str | Cell]:
-    verdict = _VERDICTS[row.verdict]
-    if row.stopped:
-        verdict += f", stopped after {counted(row.seeds, 'seed')}"
-    if row.no_better:
-        verdict += ", no better than the constant"
-    return [
-        row.method,
-        _interval(row.error),
-        _interval(row.difference) if row.difference else "",
-        verdict,
-    ]
+    difference = _interval(row.difference) if row.difference else ""
+    return [row.method, _interval(row.error), difference, words().verdict(row).strip()]
 
 
 def _interval(value: Value) -> str:
@@ -125,12 +108,6 @@ def _interval(value: Value) -> str:
     return (
         f"{text} [{measured(value.lower, value.fraction)}, {measured(value.upper, value.fraction)}]"
     )
-
-
-def title(closing: Closing) -> str:
-    """Return the title of a setting's table."""
-    seeds = counted(closing.seeds, "seed")
-    return f"Total ε = {given(closing.epsilon)}, means over {seeds} with intervals"
 
 
 def _methods(setting: xr.Dataset, results: xr.Dataset, constant: Value) -> Iterator[Row]:

@@ -125,7 +125,7 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         *methods,
         *(
             {"name": name, "label": label, "epsilon": math.inf, "rounds": 1}
-            for name, label in (("centralized", FLOOR), ("one_agent", ALONE))
+            for name, label in zip(_baselines(), (FLOOR, ALONE), strict=True)
         ),
     ]
     check_experiment(content)
@@ -245,6 +245,13 @@ def _candidates() -> list[str]:
     """Return the names of methods that compete, share rows, and add noise to their messages."""
     contenders = {name: algorithms.resolve(name) for name in _methods_with_role("contender")}
     return [name for name, cls in contenders.items() if cls.release and "rows" in cls.sharing]
+
+
+def _baselines() -> tuple[str, str]:
+    """Return the names of the optimum over all records, and of that over the records of one agent."""
+    references = _methods_with_role("reference")
+    alone = (n for n in references if algorithms.resolve(n)().family.mechanism == "one agent")
+    return _methods_with_role("optimum")[0], next(alone)
 
 
 def _methods_with_role(role: str) -> list[str]:
