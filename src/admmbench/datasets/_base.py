@@ -115,6 +115,8 @@ class DatasetFacts:
         with its path as name.
     class_names
         Empty where targets are numbers.
+    feature_names
+        Empty where features have no names.
     checksums
         Checksum by source.
     licence, citation
@@ -139,6 +141,7 @@ class DatasetFacts:
     name: Text
     settings: dict[str, Any]
     class_names: Names
+    feature_names: tuple[Text, ...] = ()
     checksums: dict[str, StrictStr] = field(default_factory=dict)
     licence: Text = ""
     citation: Text = ""

@@ -83,7 +83,8 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     except ValueError as error:
         raise DatasetError(f"no usable prepared data set: {error}") from error
     # JSON has no tuples.
-    stated = {field.name: metadata[field.name] for field in fields(DatasetFacts)}
+    names = metadata.keys() & {field.name for field in fields(DatasetFacts)}
+    stated = {name: metadata[name] for name in names}
     facts = checked(DatasetFacts, stated, "").facts
     attributes = {
         name: Attribute(tuple(values), *(arrays[file] for file in _attribute_files(name)))

@@ -181,7 +181,9 @@ def _arrays_and_facts(
     columns, category_lines = _encode_categories(
         {name: texts[name] for name in categories}, tests, settings
     )
-    X = np.hstack([numbers, columns, np.ones((len(frame), 1))]).astype(np.float32, order="C")
+    ones = pd.DataFrame({"intercept": np.ones(len(frame))})
+    features = pd.concat([numbers, columns, ones], axis=1)
+    X = features.to_numpy(np.float32).copy(order="C")
     attributes = _attributes(texts, tests, settings)
     arrays = Arrays(X[~tests], y[~tests], X[tests], y[tests], attributes)
     note, gaps = untested(class_names, y[tests]), _list_counts(frame[used].isna().sum())
@@ -208,6 +210,7 @@ def _arrays_and_facts(
         n_test=len(arrays.y_test),
         n_features=X.shape[1],
         class_names=class_names,
+        feature_names=tuple(features.columns),
         target_range=target_range,
         default_problem={0: "huber", 2: "logistic"}.get(len(class_names), "softmax"),
         attributes=n_values,
@@ -394,10 +397,10 @@ def _draw_test_part(classes: NDArray[Any], settings: Columns) -> NDArray[np.bool
 
 def _scale_numbers(
     frame: pd.DataFrame, names: list[str], tests: NDArray[np.bool_], settings: Columns
-) -> tuple[NDArray[np.float64], list[str]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """Scale numbers to [0, 1] by their ranges, clipped; return them with lines for users."""
     if not names:
-        return np.empty((len(frame), 0)), []
+        return pd.DataFrame(index=range(len(frame))), []
     numbers = pd.DataFrame({name: read_numbers(frame[name], settings) for name in names})
     training = numbers[~tests]
     measured = pd.DataFrame([training.min(), training.max()])
@@ -411,15 +414,15 @@ def _scale_numbers(
     lines = [f"{len(names):,} {what}: {listed(ranges)}"]
     lines += [f"values beyond the ranges, clipped: {beyond}"] * bool(beyond)
     scaler = MinMaxScaler(clip=True).fit(ends)
-    return np.asarray(scaler.transform(numbers.fillna(middle))), lines
+    return pd.DataFrame(scaler.transform(numbers.fillna(middle)), columns=names), lines
 
 
 def _encode_categories(
     texts: Mapping[str, pd.Series[Any]], tests: NDArray[np.bool_], settings: Columns
-) -> tuple[NDArray[np.float64], list[str]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """Make a column of each category, all 0 for a value that is none; return them with lines for users."""
     if not texts:
-        return np.empty((len(tests), 0)), []
+        return pd.DataFrame(index=range(len(tests))), []
     values, others = dict[str, list[str]](), dict[str, int]()
     for name, column in texts.items():
         stated = spellings(settings.categories.get(name, []), column)
@@ -439,9 +442,11 @@ def _encode_categories(
         categories=[np.array(column_values, object) for column_values in values.values()],
         handle_unknown="ignore",
         sparse_output=False,
+        feature_name_combiner=lambda name, value: f"{name}={value}",
     ).fit(pd.DataFrame({name: column_values[:1] for name, column_values in values.items()}))
     with np.errstate(all="ignore"):
-        return np.asarray(encoder.transform(pd.DataFrame(texts).fillna(""))), lines
+        encoded = encoder.transform(pd.DataFrame(texts).fillna(""))
+    return pd.DataFrame(encoded, columns=encoder.get_feature_names_out()), lines
 
 
 def _attributes(

@@ -215,6 +215,7 @@ def _rounds(
             context.checkpoint.after_round(snapshot)
     snapshot.trace.mistakes = federation.problem.mistakes(snapshot.state, federation.run)
     snapshot.trace.privacy = _of_releases(spec, federation)
+    snapshot.trace.models = on_host(snapshot.state.w)
 
 
 def _start(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:

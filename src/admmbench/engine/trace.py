@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from admmbench.base.outcomes import SUCCESSFUL, Outcome
+from admmbench.datasets import DatasetInfo
 from admmbench.engine.variables import COMMENTS, OF_RELEASES, Variables
 from admmbench.privacy.curves import FALSE_ALARMS
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Results(xr.Dataset):  # type: ignore[no-untyped-call]
+    """Labelled results of runs, whose `to_dataframe` is tidy."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, dataset: xr.Dataset) -> Self:
+        """Return the variables, coordinates and attributes of a data set of xarray."""
+        return cls(dataset.data_vars, dataset.coords, dataset.attrs)
+
+    def to_dataframe(self, dim_order: Sequence[Hashable] | None = None) -> pd.DataFrame:
+        """Return a row for each seed and round, without what is of single records, classes or features.
+
+        Without rounds, such as ``trace[["model"]]``, all variables are columns, as usual in xarray.
+        """
+        others = {"record", "class", "feature"} & set(self.dims)
+        tidy = self.drop_dims(others) if "round" in self.dims else self
+        return xr.Dataset.to_dataframe(tidy, dim_order)
 
 
 class Trace:
@@ -40,6 +64,8 @@ class Trace:
         """Which test records the last model of each seed gets wrong, shape (S, R)."""
         self.privacy: dict[str, NDArray[Any]] = {}
         """Gaussian differential privacy and trade-off curve of all releases, by variable."""
+        self.models: NDArray[Any] | None = None
+        """Last global model of each seed, shape (S, K, J)."""
 
     def record(self, t: int, values: Mapping[str, NDArray[Any] | float], seconds: float) -> None:
         """Enter what was measured after round ``t``; a seed that is no longer finite has diverged."""
@@ -71,12 +97,14 @@ class Trace:
             "status": self._status,
             "mistakes": self.mistakes,
             "privacy": self.privacy,
+            "models": self.models,
         }
 
     def restore(self, variables: Mapping[str, Any]) -> None:
         """Take up what `variables` returned."""
         self._arrays, self._status = variables["arrays"], variables["status"]
-        self.mistakes, self.privacy = variables["mistakes"], variables["privacy"]
+        self.mistakes, self.models = variables["mistakes"], variables["models"]
+        self.privacy = variables["privacy"]
 
     def note(self, outcomes: NDArray[np.int8]) -> None:
         """Take note of the seeds that the method has ended."""
@@ -100,6 +128,8 @@ class Trace:
         trace._status[:], trace.privacy = self._status, self.privacy
         if self.mistakes is not None:
             trace.mistakes = self.mistakes.repeat(len(seeds), axis=0)
+        if self.models is not None:
+            trace.models = self.models.repeat(len(seeds), axis=0)
         return trace
 
     @classmethod
@@ -123,6 +153,10 @@ class Trace:
             none = np.zeros_like(first.mistakes)
             mistakes = [none if part.mistakes is None else part.mistakes for part in traces]
             trace.mistakes = np.concatenate(mistakes)
+        if first.models is not None:
+            missing = np.full_like(first.models, np.nan)
+            models = [missing if part.models is None else part.models for part in traces]
+            trace.models = np.concatenate(models)
         return trace
 
     def time_out(self) -> None:
@@ -132,6 +166,29 @@ class Trace:
     def timed_out(self) -> bool:
         """Return whether seeds ran out of time."""
         return bool((self._status == Outcome.TIMED_OUT).any())
+
+    def labelled_models(self, info: DatasetInfo) -> xr.DataArray:
+        """Return the last global models, labelled; NaN for a seed that diverged.
+
+        Dims are ``seed``, ``class`` and ``feature``. A model for two classes with one output predicts the second class
+        where its output is above 0; one for numbers has no ``class``.
+        """
+        assert self.models is not None
+        n_outputs, n_features = self.models.shape[1:]
+        features = info.feature_names or [f"x{number}" for number in range(info.n_features)]
+        labels = [*features, "intercept"][:n_features]
+        diverged = (self._status == Outcome.DIVERGED)[:, None, None]
+        models = xr.DataArray(
+            np.where(diverged, np.nan, self.models),
+            {
+                "seed": np.array(self.seeds, np.int64),
+                "class": list(info.class_names)[-n_outputs:] or range(n_outputs),
+                "feature": labels,
+            },
+            ("seed", "class", "feature"),
+            attrs={"units": "1", "long_name": "last global model"},
+        )
+        return models if info.class_names else models.squeeze("class", drop=True)
 
     def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:
         """Return labelled arrays with units and provenance."""

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import logging
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import xarray as xr
 
-from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset, untested
+from admmbench import algorithms
+from admmbench.datasets import (
+    Dataset,
+    Spec,
+    are_arrays,
+    describe,
+    find_module,
+    load_dataset,
+    untested,
+)
 from admmbench.engine import devices
 from admmbench.engine import rounds as engine
 from admmbench.engine.context import ONE_THREAD, Context, Progress
+from admmbench.engine.trace import Results
 from admmbench.jobs import provenance
+from admmbench.problems.losses import as_loss
+from admmbench.spec import guarantees
 from admmbench.spec.fields import SEEDS
 from admmbench.spec.run import RunSpec
 from admmbench.validation import Whole, checked
@@ -46,7 +61,8 @@ def simulate(
     device: str = devices.CPU,
     mirror: bool = False,
     noise_ratio: float = 1.0,
-) -> xr.Dataset:
+    keep_model: bool = False,
+) -> Results:
     """Run an algorithm on a data set, for several seeds at once.
 
     Parameters
@@ -63,7 +79,8 @@ def simulate(
         ``paper``: the equations; ``reference``: what the authors' code computes.
     problem
         Name or path of a loss, or ``{"loss": ..., "penalty": ..., "strength": ...}``, see
-        `admmbench.problems.as_problem`; the data set's default loss if absent.
+        `admmbench.problems.as_problem`. If absent the data set's default loss; huber, which is logged, where that has
+        an unbounded derivative, and the method or its noise needs a bound.
     agents
         Number of agents with equal shares, or a partition such as ``{"scheme": "by", "column": "hospital"}``; 10 if
         absent, or an agent for each group of a data set that has groups.
@@ -113,16 +130,25 @@ def simulate(
         halves must never be published together: their difference shows the noise.
     noise_ratio
         Factor by which Gaussian noise changes from the first round to the last, at one total ε.
+    keep_model
+        Whether to return the last global model of each seed too, as ``model``.
 
     Returns
     -------
     xarray.Dataset
-        Dims ``seed``, ``round`` and, where records are classified, ``record``; see `Trace` for the variables.
+        Dims ``seed``, ``round`` and, where records are classified, ``record``; see `Trace` for the variables. A
+        ``model`` has the dims ``seed``, ``class`` (unless targets are numbers) and ``feature``. `to_dataframe` returns
+        a row for each seed and round.
 
     Raises
     ------
     ValueError
         If an argument is wrong; the message names it and the nearest valid value.
+
+    Warns
+    -----
+    UserWarning
+        If noise is added, and no total of the run is guaranteed. The message names the setting that gives a guarantee.
 
     Notes
     -----
@@ -159,24 +185,73 @@ def simulate(
         for name in RunSpec.model_fields
         if not (name in _ABSENT and arguments[name] is None)
     }
+    if problem is None and (usual := fitting_loss(settings["dataset"], [algorithm], sensitivity)):
+        settings["problem"] = usual
     spec, threads = checked(RunSpec, settings, ""), checked(Whole, threads, "threads")
     devices.checked(device)
+    if lack := _lacking_guarantee(spec):
+        _warn_once(lack)
     data = load_dataset(spec.dataset)
-    return run_spec(spec, data, Context(threads, device, progress=progress))
+    context = Context(threads, device, progress=progress)
+    return Results.of(run_spec(spec, data, context, keep_model=keep_model))
 
 
-def run_spec(spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD) -> xr.Dataset:
-    """Run a checked specification on a loaded data set.
+@functools.cache
+def _warn_once(text: str) -> None:
+    """Warn, unless this process has done so before; filters of Python forget what they have shown."""
+    warnings.warn(text, stacklevel=3)
+
+
+def fitting_loss(dataset: Spec, methods: Iterable[str], sensitivity: Any) -> str | None:
+    """Return huber, which is logged, if the default loss of a data set does not fit methods or noise; None if it does.
+
+    A squared loss has no bound on its derivative, which noise for the worst case follows from, and some methods need.
+    """
+    with contextlib.suppress(ValueError, TypeError):  # whose reasons follow when the run is checked
+        usual = describe(dataset).default_problem
+        if usual == "quadratic" or math.isfinite(as_loss(usual).derivative_l2):
+            return None
+        names = [algorithms.ALIASES.get(name, (name,))[0] for name in methods]
+        needs = [need for name in names for need in algorithms.resolve(name)().needs]
+        if sensitivity == "global" or "bounded derivative" in needs:
+            _log.warning(
+                "problem: the loss is huber, as the usual loss of the data set, %s, has derivatives without a bound; "
+                "state a loss to choose another",
+                usual,
+            )
+            return "huber"
+    return None
+
+
+def _lacking_guarantee(spec: RunSpec) -> str:
+    """Return why a run with noise has no guarantee, with the setting that gives one; empty if it has one."""
+    if not spec.private or guarantees.guarantee(spec).kind != "none":
+        return ""
+    text = "epsilon: no privacy is guaranteed"
+    if spec.sensitivity == "local" and spec.method.guarantee("global").kind != "none":
+        return (
+            f"{text}, as noise follows from bounds of each agent's own records, as in the papers; state "
+            'sensitivity="global" for noise by public bounds'
+        )
+    return f"{text}: {guarantees.guarantee(spec).conditions}"
+
+
+def run_spec(
+    spec: RunSpec, dataset: Dataset, context: Context = ONE_THREAD, *, keep_model: bool = False
+) -> xr.Dataset:
+    """Run a checked specification on a loaded data set; the result may have the last global models, as ``model``.
 
     A run with a checkpoint in its context goes on from the state that is saved, and saves its own.
     """
     scheme = spec.scheme
-    warnings = [spec.delta_warning, scheme.order_warning(dataset)]
+    notes = [spec.delta_warning, scheme.order_warning(dataset)]
     if scheme.tests_on_test_part:
-        warnings.append(untested(dataset.class_names, dataset.y_test))
-    for warning in filter(None, warnings):
-        _log.warning(warning)
+        notes.append(untested(dataset.class_names, dataset.y_test))
+    for note in filter(None, notes):
+        _log.warning(note)
     trace = engine.run_rounds(spec, dataset, context)
     results = trace.dataset(spec, provenance.describe(spec, dataset, context.device))
     results[results.attrs["metric"]].attrs.update(provenance.metric_attributes(spec, dataset))
+    if keep_model:
+        results["model"] = trace.labelled_models(spec.info)
     return results
