@@ -35,6 +35,7 @@ from admmbench.results import statistics
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from matplotlib.axes import Axes
     from matplotlib.legend import Legend
 
     from admmbench.figures import Figure
@@ -79,6 +80,35 @@ def draw(results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None =
     return _draw_with_table(results, figure, looks)[0]
 
 
+def draw_into(ax: Axes, results: xr.Dataset, figure: Figure) -> Axes:
+    """Draw the only panel of a figure into given axes, with its legend, and return the axes; see `draw`.
+
+    Raises
+    ------
+    ValueError
+        If the figure has several panels.
+    """
+    shown = figure.select(results)
+    with mpl.rc_context(AS_WRITTEN), plugins.answerable(figure.kind):
+        table = figure.table(shown)
+        panels = table["panel"].unique() if "panel" in table else [""]
+        if len(panels) > 1:
+            raise ValueError(
+                f"ax: the figure has {len(panels)} panels ({', '.join(map(str, panels))}), and axes hold one; select "
+                "one, such as by epsilon=[1], or leave ax out"
+            )
+        styles = figure.looks(table, look.of_results([results]))
+        figure.plot(ax, table, styles)
+        finish(ax, figure)
+        x_label, y_label = figure.axes(shown)
+        ax.set(xlabel=x_label, ylabel=y_label)
+        failed = {label for label, _ in _failed_runs(shown, figure)}
+        width = float(ax.get_window_extent().width) / ax.figure.dpi
+        entries = _entries(width, shown, table, styles, failed)
+        ax.legend(list(entries.values()), list(entries), frameon=False)
+    return ax
+
+
 def _draw_with_table(
     results: xr.Dataset, figure: Figure, looks: Mapping[str, Look] | None
 ) -> tuple[Drawing, pd.DataFrame]:
@@ -92,7 +122,8 @@ def _draw_with_table(
             drawing = _panels(figure, shown, table, styles)
         FigureCanvasAgg(drawing)
         failed = _failed_runs(shown, figure)
-        entries = _entries(drawing, shown, table, styles, {label for label, _ in failed})
+        width = drawing.get_figwidth()
+        entries = _entries(width, shown, table, styles, {label for label, _ in failed})
         _add_foot(drawing, entries, _notes(shown, figure, failed))
     with mpl.rc_context(STYLE):
         _set_numbers(drawing)
@@ -238,17 +269,17 @@ def _notes(shown: xr.Dataset, figure: Figure, failed: list[tuple[str, str]]) -> 
 
 
 def _entries(
-    drawing: Drawing,
+    width: float,
     shown: xr.Dataset,
     table: pd.DataFrame,
     styles: Mapping[str, Look],
     failed: set[str],
 ) -> dict[str, Line2D]:
-    """Return the entries of the legend: the lines of the table, in the order of the figure; † where runs failed."""
+    """Return the entries of a legend of some width in inches: lines in the order of the figure; † where runs failed."""
     drawn = set(table["line"])
     order = [*map(str, shown["algorithm"].values), *table["line"]]
     lines = [line for line in dict.fromkeys(order) if line in drawn]
-    room = int(drawing.get_figwidth() * 13)
+    room = int(width * 13)
     names = {line: textwrap.shorten(line, room, placeholder=" …") for line in lines}
     if len(set(names.values())) < len(names):
         names = {line: line for line in lines}

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from admmbench import datasets
 from admmbench.engine.context import Context
 from admmbench.engine.rounds import AlgorithmError
+from admmbench.engine.trace import Results
 from admmbench.figures import Figure
-from admmbench.figures.drawing import draw
+from admmbench.figures.drawing import draw, draw_into
 from admmbench.files import digest, netcdf, write
 from admmbench.files.core_yaml import dump_yaml
 from admmbench.files.installed import SNAKEFILE
 from admmbench.jobs import interrupts, job
 from admmbench.jobs.checkpoint import InterruptedRunError
 from admmbench.jobs.progress import shown
+from admmbench.jobs.simulate import fitting_loss
 from admmbench.spec.fields import SEEDS
 from admmbench.study.address import LOG
 from admmbench.study.aggregate import aggregate, read
@@ -27,6 +31,7 @@ from admmbench.watch.study import run_turns
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
     from admmbench.study.experiment import Experiment
@@ -50,7 +55,7 @@ def sweep(
     folder: str | os.PathLike[str] = ".",
     groups: Any = None,
     **settings: Any,
-) -> xr.Dataset:
+) -> Results:
     """Run methods on a data set at several budgets, and join the runs.
 
     Runs that are there already are read. A single run is made in this process, several as jobs of a study, whose
@@ -79,14 +84,16 @@ def sweep(
     groups
         With arrays: whose each record is, as of `admmbench.simulate`.
     **settings
-        Other keys of an experiment's file, such as ``agents``, ``problem``, ``delta`` and ``sensitivity``.
+        Other keys of an experiment's file, such as ``agents``, ``problem``, ``delta`` and ``sensitivity``. In
+        ``params``, a list has the values of a parameter that are run, such as ``{"learning_rate": [0.1, 1]}``.
 
     Returns
     -------
     xarray.Dataset
         Dims ``algorithm``, ``epsilon`` (totals, if these were given), ``seed`` and ``round``, as ``results.nc`` of an
-        experiment has them; with a list of data sets ``dataset`` too, by the names of their folders, and nothing of
-        single test records. `plot` draws it.
+        experiment has them; with a list of data sets ``dataset`` too, by the names of their folders; and a dim for each
+        parameter that is a list. With such further dims there is nothing of single test records. `plot` draws it, and
+        `to_dataframe` returns a row for each run and round.
 
     Raises
     ------
@@ -113,66 +120,144 @@ def sweep(
     elif groups is not None:
         raise ValueError("groups: are for arrays; name the column of a table by its setting group")
     methods = [_method(entry) for entry in algorithms]
+    stated: list[Any] = [*dataset] if several else [dataset]
+    if settings.get("problem") is None:
+        names = [method.get("name", "") for method in methods]
+        noise = settings.get("sensitivity")
+        losses = (fitting_loss(data, names, noise) for data in stated)
+        settings["problem"] = next(filter(None, losses), None)
     content = {**settings, "rounds": rounds, "seeds": seeds, "algorithms": methods}
     if epsilons is not None:
         content["epsilon"] = epsilons
     if totals is not None:
         content["privacy"] = {**content.get("privacy", {}), "total": totals}
     content = rename_former_keys(content, "sweep")
+    values = _parameter_values(content.get("params"))
     experiments = [
-        check_experiment({"title": "sweep", **content, "dataset": data}, "sweep")
-        for data in (dataset if several else [dataset])
+        check_experiment({"title": "sweep", **content, "dataset": data, **params}, "sweep")
+        for data in stated
+        for params in _combinations(content, values)
     ]
     n_workers = checked(Count, workers or os.cpu_count() or 1, "workers")
     _make_missing(experiments, study_folder, n_workers)
     results = [
         aggregate("sweep", experiment, study_folder / "results/runs") for experiment in experiments
     ]
-    if not several:
-        return results[0]
+    for name, parameter_values in reversed(values.items()):
+        dim = f"params.{name}" if name in results[0].variables else name
+        n = len(parameter_values)
+        results = [
+            _concatenate(results[k : k + n], dim, parameter_values)
+            for k in range(0, len(results), n)
+        ]
+    if several:
+        folders = dict.fromkeys(experiment.dataset_folder for experiment in experiments)
+        results = [_concatenate(results, "dataset", [*folders])]
+    return Results.of(results[0])
+
+
+def _parameter_values(params: Any) -> dict[str, list[Any]]:
+    """Return the values of each parameter that is a list."""
+    stated = params.items() if isinstance(params, Mapping) else ()
+    values = {str(name): value for name, value in stated if isinstance(value, list)}
+    for name in values:
+        if not values[name]:
+            raise ValueError(f"params.{name}: the list is empty; state at least one value")
+    return values
+
+
+def _combinations(
+    content: Mapping[str, Any], values: Mapping[str, Sequence[Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield ``params`` for each combination of values of some of them; nothing to change without any."""
+    for combination in itertools.product(*values.values()):
+        chosen = dict(zip(values, combination, strict=True))
+        yield {"params": {**content["params"], **chosen}} if chosen else {}
+
+
+def _concatenate(parts: Sequence[xr.Dataset], dim: str, values: Sequence[Any]) -> xr.Dataset:
+    """Join results along a new dimension, without those of single test records, which may differ."""
     import xarray as xr
 
-    # Test records of one data set are not those of another.
-    results = [dataset_results.drop_dims("record", errors="ignore") for dataset_results in results]
-    names = xr.Variable("dataset", [experiment.dataset_folder for experiment in experiments])
+    parts = [part.drop_dims("record", errors="ignore") for part in parts]
+    names = xr.Variable(dim, values)
     return xr.concat(
-        results, names, data_vars="all", coords="all", join="outer", combine_attrs="drop_conflicts"
+        parts, names, data_vars="all", coords="all", join="outer", combine_attrs="drop_conflicts"
     )
 
 
-def plot(results: xr.Dataset, kind: str = "tradeoff", **keys: Any) -> Drawing:
-    """Draw results of an experiment or a sweep as figures of a study are drawn.
+@overload
+def plot(results: xr.Dataset, kind: str = ..., *, ax: None = None, **keys: Any) -> Drawing: ...
+
+
+@overload
+def plot(results: xr.Dataset, kind: str = ..., *, ax: Axes, **keys: Any) -> Axes: ...
+
+
+def plot(
+    results: xr.Dataset, kind: str = "", *, ax: Axes | None = None, **keys: Any
+) -> Drawing | Axes:
+    """Draw results of an experiment, a sweep or a run as figures of a study are drawn.
 
     A notebook shows what is returned after ``%matplotlib inline``, and a script saves it by ``savefig``.
 
     Parameters
     ----------
     results
-        Of `sweep`, or of a file ``results.nc``, for one data set.
+        Of `sweep`, of `admmbench.simulate`, or of a file ``results.nc``, for one data set and one value of each
+        parameter.
     kind
-        Kind of the figure, such as ``curves``, or the path of a plug-in.
+        Kind of the figure, such as ``curves``, or the path of a plug-in. If absent ``tradeoff``, and ``curves`` of a
+        single run.
+    ax
+        Axes to draw into, in the place of a figure of its own: one panel with its legend, without small print.
     **keys
         Other keys of a figure in an experiment's file, such as ``metric`` and ``epsilon``.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.figure.Figure or matplotlib.axes.Axes
+        The figure, or the axes that were given.
 
     Raises
     ------
     ValueError
-        If a key is wrong, or the results lack a dimension.
+        If a key is wrong, the results lack a dimension or have others, or the figure has several panels and axes are
+        given.
     """
-    if absent := [name for name in _DIMENSIONS if name not in getattr(results, "dims", ())]:
+    dims = getattr(results, "dims", ())
+    if {*dims} >= {"seed", "round"} and isinstance(results.attrs.get("algorithm"), str):
+        results, kind = _as_results(results), kind or "curves"
+        dims = results.dims
+    if absent := [name for name in _DIMENSIONS if name not in dims]:
         raise ValueError(
-            f"results: expected those of sweep or of a file results.nc, with the dimensions {', '.join(_DIMENSIONS)}; "
-            f"there is no {', '.join(absent)}. Select by lists, such as sel(epsilon=[1])"
+            f"results: expected those of simulate, sweep or a file results.nc, with the dimensions "
+            f"{', '.join(_DIMENSIONS)}; there is no {', '.join(absent)}. Select by lists, such as sel(epsilon=[1])"
+        )
+    if others := [str(name) for name in dims if name not in (*_DIMENSIONS, "record")]:
+        raise ValueError(
+            f"results: a figure has one value of {' and of '.join(others)}; select it, such as "
+            f"isel({{{others[0]!r}: 0}})"
         )
     metric = {"metric": results.attrs["metric"]} if "metric" in results.attrs else {}
-    (figure,) = checked(
-        list[Figure], [{"name": "figure", "kind": kind, **metric, **keys}], "figure"
+    stated = {"name": "figure", "kind": kind or "tradeoff", **metric, **keys}
+    (figure,) = checked(list[Figure], [stated], "figure")
+    return draw(results, figure) if ax is None else draw_into(ax, results, figure)
+
+
+def _as_results(trace: xr.Dataset) -> xr.Dataset:
+    """Return the trace of one run as results of an experiment, which have methods and budgets."""
+    attrs = trace.attrs
+    total = json.loads(attrs["privacy"])["total"]
+    budget = attrs["epsilon"] if total is None else total
+    results = trace.drop_dims(["class", "feature"], errors="ignore").expand_dims(
+        {"algorithm": [Path(attrs["algorithm"]).stem], "epsilon": [budget]}
     )
-    return draw(results, figure)
+    results["epsilon"].attrs["budget_of"] = "iteration" if total is None else "run"
+    facts = {"method": "algorithm", "variant": "variant", "params": "params"}
+    return results.assign_coords(
+        {name: ("algorithm", [attrs[fact]]) for name, fact in facts.items()}
+    )
 
 
 def _method(entry: str | Mapping[str, Any]) -> dict[str, Any]:
