@@ -35,6 +35,7 @@ ORDER = [
     "algorithms",
     "spec",
     "engine",
+    "estimators",
     "audit",
     "jobs",
     "tuning",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from admmbench.algorithms import list_algorithms
     from admmbench.datasets import list_datasets, load_dataset
+    from admmbench.estimators import PrivacyLeakWarning, PrivateClassifier, PrivateRegressor
     from admmbench.jobs.simulate import simulate
     from admmbench.problems.losses import list_losses
     from admmbench.watch.sweep import plot, sweep
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "PrivacyLeakWarning",
+    "PrivateClassifier",
+    "PrivateRegressor",
     "list_algorithms",
     "list_datasets",
     "list_losses",
@@ -29,6 +33,9 @@ _HOMES = {
     "list_datasets": "admmbench.datasets",
     "list_losses": "admmbench.problems.losses",
     "load_dataset": "admmbench.datasets",
+    "PrivacyLeakWarning": "admmbench.estimators",
+    "PrivateClassifier": "admmbench.estimators",
+    "PrivateRegressor": "admmbench.estimators",
     "plot": "admmbench.watch.sweep",
     "simulate": "admmbench.jobs.simulate",
     "sweep": "admmbench.watch.sweep",

@@ -4,6 +4,7 @@ A module gives a `DatasetDefinition`: static facts, files with checksums, and ho
 rest (fetching, verifying, the prepared form, caching) is common to all.
 """
 
+from admmbench.datasets._base import TARGET_END as TARGET_END
 from admmbench.datasets._base import Arrays as Arrays
 from admmbench.datasets._base import Attribute as Attribute
 from admmbench.datasets._base import Dataset as Dataset
