@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from admmbench.algorithms import list_algorithms
+    from admmbench.cli.ranking import rank
     from admmbench.datasets import list_datasets, load_dataset
     from admmbench.estimators import PrivacyLeakWarning, PrivateClassifier, PrivateRegressor
     from admmbench.jobs.simulate import simulate
@@ -23,6 +24,7 @@ __all__ = [
     "list_losses",
     "load_dataset",
     "plot",
+    "rank",
     "simulate",
     "sweep",
 ]
@@ -37,6 +39,7 @@ _HOMES = {
     "PrivateClassifier": "admmbench.estimators",
     "PrivateRegressor": "admmbench.estimators",
     "plot": "admmbench.watch.sweep",
+    "rank": "admmbench.cli.ranking",
     "simulate": "admmbench.jobs.simulate",
     "sweep": "admmbench.watch.sweep",
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from admmbench.cli.options import Command, collect_garbage, find_overlays, wide_console
-from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
+from admmbench.files.core_yaml import parse_words, parse_yaml
 from admmbench.jobs.limits import refuse_small_limit
 
 if TYPE_CHECKING:
@@ -96,18 +96,10 @@ def _rank(options: argparse.Namespace) -> int:
     """
     import webbrowser
 
-    from admmbench import scaffold
+    from admmbench.cli.ranking import write_study
     from admmbench.datasets import describe
     from admmbench.files import netcdf
-    from admmbench.study.ranking import (
-        HEAD,
-        NAME,
-        Question,
-        as_typed,
-        experiment,
-        half_tuned,
-        metric_of,
-    )
+    from admmbench.study.ranking import NAME, Question, as_typed, half_tuned, metric_of
     from admmbench.validation import checked
     from admmbench.watch.study import run_turns
 
@@ -134,10 +126,7 @@ def _rank(options: argparse.Namespace) -> int:
             message += " (settings follow the table as KEY=VALUE, such as missing=drop)"
         raise ValueError(message) from None
     folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
-    content, left_out = experiment(question, folder)
-    scaffold.write_experiment(
-        NAME, HEAD + dump_yaml(content, default_flow_style=None, sort_keys=False, width=120), folder
-    )
+    left_out = write_study(question, folder)
     for line in (
         *info.summary,
         *metric_of(question, info),

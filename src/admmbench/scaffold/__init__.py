@@ -107,8 +107,10 @@ def write_experiment(name: str, text: str, folder: Path) -> None:
 
 
 def _begin(folder: Path) -> None:
-    """Write the files that all studies have, into a folder that is new or empty."""
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+    """Write the files that all studies have, into a folder that is new, or has resources of the suite alone."""
+    if folder.exists() and (
+        not folder.is_dir() or {path.name for path in folder.iterdir()} - {"resources"}
+    ):
         raise FileExistsError(
             f"{folder} is not empty; nothing was written: give the name of a new folder"
         )
