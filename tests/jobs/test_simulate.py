@@ -3,14 +3,18 @@
 import doctest
 import json
 import math
+import warnings
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from admmbench import load_dataset, simulate
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.datasets import find_module
+from admmbench.jobs.simulate import _warn_once
 from admmbench.privacy import Gaussian, Laplace, Ledger
 from admmbench.spec.guarantees import guarantee
 from admmbench.spec.run import RunSpec
@@ -427,3 +431,88 @@ def test_a_run_that_costs_more_than_its_total_ends_with_both(tmp_path):
 def test_who_sees_a_secure_sum_is_said():
     found = total("dpsgd", "global", privacy={"trust": "secure_sum"})
     assert found.attrs["threat_model"] == "secure_sum"
+
+
+def test_a_model_is_returned_where_it_is_asked_for_and_predicts_as_measured():
+    data = load_iris(as_frame=True)
+    table = find_module("table").from_arrays((data.data, data.target))
+    arguments = {"agents": 3, "rounds": 4, "seeds": [2, 5]}
+    trace = simulate(table, "objp", keep_model=True, **arguments)
+    assert "model" not in simulate(table, "objp", **arguments)
+    model = trace["model"]
+    assert model.dims == ("seed", "class", "feature")
+    assert model["seed"].values.tolist() == [2, 5]
+    assert model["class"].values.tolist() == ["0", "1", "2"]
+    assert model["feature"].values.tolist() == [*data.data.columns, "intercept"]
+    scores = np.einsum("skj,ij->ski", model, table.X_test)
+    errors = (scores.argmax(axis=1) != table.y_test).mean(axis=1)
+    np.testing.assert_allclose(errors, trace["test_error"].isel(round=-1))
+
+
+def test_models_of_seeds_that_run_apart_or_agree_are_joined():
+    """Of uneven shares each seed is a run; of a method without random numbers one seed stands for all."""
+    uneven = {"scheme": "quantity", "agents": 3, "beta": 1.0}
+    apart = simulate("digits", "objp", agents=uneven, rounds=2, seeds=2, keep_model=True)
+    for seed in range(2):
+        alone = simulate("digits", "objp", agents=uneven, rounds=2, seeds=[seed], keep_model=True)
+        np.testing.assert_array_equal(apart["model"].sel(seed=[seed]), alone["model"])
+    same = simulate("digits", "centralized", agents=2, rounds=1, seeds=2, keep_model=True)["model"]
+    np.testing.assert_array_equal(same[0], same[1])
+    assert np.isfinite(same).all()
+
+
+def test_a_model_of_two_classes_predicts_the_second_and_of_numbers_has_no_class():
+    data = replace(make_dataset(n_classes=2), default_problem="logistic")
+    model = simulate(data, "objp", agents=2, rounds=2, seeds=1, keep_model=True)["model"]
+    assert model["class"].values.tolist() == [data.class_names[1]]
+    assert model["feature"].values.tolist() == [f"x{number}" for number in range(data.n_features)]
+    model = simulate("diabetes", "objp", agents=2, rounds=2, seeds=1, keep_model=True)["model"]
+    assert model.dims == ("seed", "feature")
+
+
+def test_a_data_frame_has_a_row_for_each_seed_and_round():
+    trace = simulate(
+        "digits", "objp", agents=2, rounds=4, evaluate_every=2, seeds=2, keep_model=True
+    )
+    frame = trace.to_dataframe()
+    assert frame.index.names == ["seed", "round"]
+    assert len(frame) == 2 * 3
+    assert not {"mistakes", "model"} & set(frame)
+    assert frame.loc[(1, 4), "test_error"] == trace.test_error.sel(seed=1, round=4)
+    assert len(trace[["model"]].to_dataframe()) == trace["model"].size
+    assert len(trace.isel(seed=[0]).to_dataframe()) == 3
+
+
+def test_noise_without_a_guarantee_is_said_once_with_the_setting_that_gives_one():
+    run = partial(simulate, "digits", "objp", agents=2, rounds=1, seeds=1)
+    _warn_once.cache_clear()
+    with pytest.warns(UserWarning, match='no privacy is guaranteed.*sensitivity="global"') as seen:
+        run(epsilon=1)
+        run(epsilon=2)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    _warn_once.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run()
+        run(epsilon=1, sensitivity="global")
+        run(privacy={"total": 1}, sensitivity="global")
+
+
+def test_a_loss_that_is_not_stated_fits_the_method_and_the_noise(caplog):
+    run = partial(simulate, "diabetes", agents=2, rounds=1, seeds=1)
+
+    def loss(trace):
+        return json.loads(trace.attrs["problem"])["loss"]["name"]
+
+    assert loss(run("objp")) == "squared"
+    assert not caplog.messages
+    for changes in ({"algorithm": "dp_gd"}, {"algorithm": "objp", "sensitivity": "global"}):
+        caplog.clear()
+        assert loss(run(**changes)) == "huber"
+        (message,) = caplog.messages
+        assert "the loss is huber" in message
+    with pytest.raises(ValueError, match="dpsgd needs a loss whose derivative is bounded"):
+        run("dp_gd", problem="squared")
+    with pytest.raises(ValueError, match="did you mean 'dpsgd'"):
+        run("dpsdg")

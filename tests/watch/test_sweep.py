@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -76,17 +77,77 @@ def test_a_grid_is_one_labelled_data_set_and_made_once(tmp_path, made):
     assert len(plot(found, "tradeoff").axes) == 1
 
 
+def test_values_of_a_parameter_are_a_dimension(tmp_path, made):
+    grid = {**GRID, "epsilons": 1, "seeds": 1, "workers": 1, "folder": tmp_path}
+    found = sweep(
+        "digits", ["objp"], params={"a": [1, 2], "local_updates": [1, 3, 2], "rho": 0.5}, **grid
+    )
+    assert found["a"].values.tolist() == [1, 2]
+    assert found["local_updates"].values.tolist() == [1, 3, 2]
+    for values in ({"a": 1, "local_updates": 3}, {"a": 2, "local_updates": 2}):
+        alone = sweep("digits", ["objp"], params={**values, "rho": 0.5}, **grid)
+        chosen = found.sel(values)
+        np.testing.assert_array_equal(chosen.test_loss, alone.test_loss)
+    assert len(np.unique(found.test_loss.isel(round=-1))) == 6
+    frame = found.to_dataframe()
+    assert len(frame) == 6 * found.sizes["round"]
+    with pytest.raises(ValueError, match=r"one value of a and of local_updates; select it"):
+        plot(found)
+    assert len(plot(found.sel(a=1, local_updates=3)).axes) == 1
+    with pytest.raises(ValueError, match=r"^params\.a: the list is empty"):
+        sweep("digits", ["objp"], params={"a": []}, **grid)
+    with pytest.raises(ValueError, match="params.b"):
+        sweep("digits", ["objp"], params={"b": [1, 2]}, **grid)
+
+
+def test_a_loss_of_a_sweep_fits_all_its_methods(tmp_path, made):
+    grid = {**GRID, "seeds": 1, "epsilons": 1, "workers": 1, "folder": tmp_path}
+    found = sweep("diabetes", ["objp", "dp_gd"], **grid)
+    assert "huber" in found.attrs["problem"]
+
+
+def test_a_run_is_drawn_as_results_are():
+    trace = simulate("digits", "dp_gd", agents=3, epsilon=1, rounds=4, evaluate_every=2, seeds=2)
+    (panel,) = plot(trace).axes
+    heights = 100 * trace.test_error.mean("seed").sel(round=[2, 4])
+    drawn = [line.get_ydata() for line in panel.lines]
+    assert any(len(y) == 2 and np.allclose(y, heights) for y in drawn)
+    assert len(plot(trace, "tradeoff").axes) == 1
+    total = simulate(
+        "digits",
+        "objp",
+        agents=3,
+        privacy={"total": 2},
+        sensitivity="global",
+        rounds=2,
+        seeds=2,
+        keep_model=True,
+    )
+    assert "whole run" in plot(total, "tradeoff").axes[0].get_xlabel()
+
+
+def test_a_figure_is_drawn_into_given_axes():
+    trace = simulate("digits", "dp_gd", agents=3, epsilon=1, rounds=4, seeds=2)
+    _, (first, second) = plt.subplots(1, 2)
+    assert plot(trace, ax=second) is second
+    assert second.get_ylabel() == "Test error (%)"
+    assert [text.get_text() for text in second.get_legend().get_texts()] == ["dpsgd"]
+    assert not first.has_data()
+    plt.close()
+
+
 def test_a_figure_needs_all_dimensions_of_results(tmp_path, made):
     found = sweep("digits", ["objp"], folder=tmp_path, workers=1, **GRID)
-    trace = simulate("digits", "objp", agents=3, epsilon=1, rounds=2, seeds=1)
     for results, absent in (
-        (trace, "algorithm, epsilon"),
         (found.sel(epsilon=1), "epsilon"),
         (found.mean("seed"), "seed"),
         ("results", "algorithm, epsilon, seed, round"),
     ):
         with pytest.raises(ValueError, match=f"^results: .* there is no {absent}\\. Select by"):
             plot(results, "curves")
+    with pytest.raises(ValueError, match=r"^ax: the figure has 2 panels \(ε = 0.5, ε = 1\)"):
+        plot(found, "curves", ax=plt.figure().add_subplot())
+    plt.close()
 
 
 @pytest.mark.skipif("ADMMBENCH_MIRROR" not in os.environ, reason="needs a mirror of the data")

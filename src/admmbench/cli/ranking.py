@@ -16,7 +16,7 @@ from admmbench.files.core_yaml import dump_yaml
 from admmbench.jobs import interrupts
 from admmbench.results.who_wins import compare, compared_settings
 from admmbench.study.methods import merged
-from admmbench.study.ranking import HEAD, NAME, Question, experiment
+from admmbench.study.ranking import HEAD, NAME, Question, as_typed, experiment
 from admmbench.validation import checked, expanded
 from admmbench.watch.study import run_turns
 
@@ -109,7 +109,8 @@ def rank(
     try:
         write_study(checked(Question, question, ""), place)
     except ValueError as error:
-        raise ValueError(re.sub(r"--(\w+): ", r"\1: ", str(error))) from None
+        message = as_typed(str(error)).replace("--total: ", "--total_epsilon: ")
+        raise ValueError(re.sub(r"--(\w+): ", r"\1: ", message)) from None
     words = ["--cores", str(cores)] if cores else []
     if status := run_turns([["tune", *words], ["all", *words]], place):
         if status == interrupts.STATUS:
