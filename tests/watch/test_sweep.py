@@ -96,7 +96,7 @@ def test_values_of_a_parameter_are_a_dimension(tmp_path, made):
     assert len(plot(found.sel(a=1, local_updates=3)).axes) == 1
     with pytest.raises(ValueError, match=r"^params\.a: the list is empty"):
         sweep("digits", ["objp"], params={"a": []}, **grid)
-    with pytest.raises(ValueError, match="params.b"):
+    with pytest.raises(ValueError, match=r"params\.b"):
         sweep("digits", ["objp"], params={"b": [1, 2]}, **grid)
 
 
