@@ -177,13 +177,12 @@ def _arrays_and_facts(
     categories = columns_of_kind(kinds, "category")
     group = slug(settings.group) if settings.group else ""
     texts = {name: identifiers(frame[name]) for name in [settings.group] * bool(group) + categories}
-    numbers, number_lines = _scale_numbers(frame, columns_of_kind(kinds, "number"), tests, settings)
+    names = columns_of_kind(kinds, "number")
+    numbers, number_lines = _scale_numbers(frame, names, tests, settings)
     columns, category_lines = _encode_categories(
         {name: texts[name] for name in categories}, tests, settings
     )
-    ones = pd.DataFrame({"intercept": np.ones(len(frame))})
-    features = pd.concat([numbers, columns, ones], axis=1)
-    X = features.to_numpy(np.float32).copy(order="C")
+    X = np.hstack([numbers, columns, np.ones((len(frame), 1))]).astype(np.float32, order="C")
     attributes = _attributes(texts, tests, settings)
     arrays = Arrays(X[~tests], y[~tests], X[tests], y[tests], attributes)
     note, gaps = untested(class_names, y[tests]), _list_counts(frame[used].isna().sum())
@@ -210,7 +209,7 @@ def _arrays_and_facts(
         n_test=len(arrays.y_test),
         n_features=X.shape[1],
         class_names=class_names,
-        feature_names=tuple(features.columns),
+        feature_names=(*names, *columns, "intercept"),
         target_range=target_range,
         default_problem={0: "huber", 2: "logistic"}.get(len(class_names), "softmax"),
         attributes=n_values,
@@ -397,10 +396,10 @@ def _draw_test_part(classes: NDArray[Any], settings: Columns) -> NDArray[np.bool
 
 def _scale_numbers(
     frame: pd.DataFrame, names: list[str], tests: NDArray[np.bool_], settings: Columns
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[NDArray[np.float64], list[str]]:
     """Scale numbers to [0, 1] by their ranges, clipped; return them with lines for users."""
     if not names:
-        return pd.DataFrame(index=range(len(frame))), []
+        return np.empty((len(frame), 0)), []
     numbers = pd.DataFrame({name: read_numbers(frame[name], settings) for name in names})
     training = numbers[~tests]
     measured = pd.DataFrame([training.min(), training.max()])
@@ -414,7 +413,7 @@ def _scale_numbers(
     lines = [f"{len(names):,} {what}: {listed(ranges)}"]
     lines += [f"values beyond the ranges, clipped: {beyond}"] * bool(beyond)
     scaler = MinMaxScaler(clip=True).fit(ends)
-    return pd.DataFrame(scaler.transform(numbers.fillna(middle)), columns=names), lines
+    return np.asarray(scaler.transform(numbers.fillna(middle))), lines
 
 
 def _encode_categories(
@@ -442,7 +441,7 @@ def _encode_categories(
         categories=[np.array(column_values, object) for column_values in values.values()],
         handle_unknown="ignore",
         sparse_output=False,
-        feature_name_combiner=lambda name, value: f"{name}={value}",
+        feature_name_combiner="{}={}".format,
     ).fit(pd.DataFrame({name: column_values[:1] for name, column_values in values.items()}))
     with np.errstate(all="ignore"):
         encoded = encoder.transform(pd.DataFrame(texts).fillna(""))
