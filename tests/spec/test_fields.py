@@ -14,7 +14,7 @@ from admmbench.study.grid import Totals
 from admmbench.study.methods import Method
 
 # Of the call, and of no run: they decide no number.
-OF_THE_CALL = {"threads", "progress", "groups", "device"}
+OF_THE_CALL = {"threads", "progress", "groups", "keep_model", "device"}
 
 
 def test_simulate_takes_the_settings_of_a_run():
