@@ -38,7 +38,7 @@ def test_same_job_gives_the_same_bytes(tmp_path, data):
         job.execute(SPEC, data, file, Context(threads))
     assert files[0].read_bytes() == files[1].read_bytes()
     with xr.open_dataset(files[0]) as trace:
-        assert dict(trace.sizes) == {"seed": 2, "round": 3, "record": 360}
+        assert dict(trace.sizes) == {"seed": 2, "round": 3, "record": 360, "false_alarms": 21}
         assert "seconds" not in trace
 
 

@@ -44,7 +44,7 @@ def test_the_example_of_the_documentation():
         threads=2,
         dtype="float32",
     )
-    assert dict(trace.sizes) == {"seed": 3, "round": 5, "record": 360}
+    assert dict(trace.sizes) == {"seed": 3, "round": 5, "record": 360, "false_alarms": 21}
     measured = "test_error test_loss train_loss noise_magnitude consensus_violation"
     for name in [*measured.split(), "epsilon_total", "floats_sent", "seconds", "status"]:
         assert name in trace

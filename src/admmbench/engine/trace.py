@@ -31,13 +31,16 @@ class Results(xr.Dataset):  # type: ignore[no-untyped-call]
         return cls(dataset.data_vars, dataset.coords, dataset.attrs)
 
     def to_dataframe(self, dim_order: Sequence[Hashable] | None = None) -> pd.DataFrame:
-        """Return a row for each seed and round, without what is of single records, classes or features.
+        """Return a row for each seed and round, without what has other dims, such as the model.
 
         Without rounds, such as ``trace[["model"]]``, all variables are columns, as usual in xarray.
         """
-        others = {"record", "class", "feature"} & set(self.dims)
+        others = {"record", "class", "feature", "false_alarms"} & set(self.dims)
         tidy = self.drop_dims(others) if "round" in self.dims else self
         return xr.Dataset.to_dataframe(tidy, dim_order)
+
+
+_FALSE_ALARMS = {"units": "1", "long_name": "probability of a false alarm"}
 
 
 class Trace:
@@ -210,7 +213,7 @@ class Trace:
             "round": ("round", np.array(list(self.rounds), np.int64), {"long_name": "round"}),
         }
         if self.privacy:
-            coords["false_alarms"] = ("false_alarms", np.array(FALSE_ALARMS), {"units": "1"})
+            coords["false_alarms"] = ("false_alarms", np.array(FALSE_ALARMS), _FALSE_ALARMS)
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment

@@ -9,7 +9,6 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.problems.loss import Array, Loss
@@ -103,6 +102,8 @@ def measure(metric: Metric, loss: Loss, u: Array, y: Array) -> Array:
 
 def _auc(scores: Array, own: Array) -> Array:
     """Return the probability that a record of a class has a higher score than another one; ties count half."""
+    from scipy.stats import rankdata  # slow to import
+
     n = int(own.sum())
     ranks = rankdata(scores, axis=0)[own].sum(axis=0)
     return np.asarray((ranks - n * (n + 1) / 2) / (n * (len(own) - n)))

@@ -159,8 +159,8 @@ class BoundRecords(BoundLoss[PartsT]):
         self.whole_chunk = max(_FEWEST_ROWS, CHUNK_BYTES // whole)
 
     @cached_property
-    def _test_data(self) -> tuple[Array, Array]:
-        """Records and targets of which `_held_out` selects those that test."""
+    def test_data(self) -> tuple[Array, Array]:
+        """Records and targets of which `held_out` selects those that test."""
         data = self.split.dataset
         if self.split.held_out is None:
             X = scale_down(data.X_test, self.problem.records, self.dtype)
@@ -168,9 +168,9 @@ class BoundRecords(BoundLoss[PartsT]):
         return self.X, self.y
 
     @cached_property
-    def _held_out(self) -> list[tuple[slice, RowSelection]]:
+    def held_out(self) -> list[tuple[slice, RowSelection]]:
         """Pairs of some seeds, and their test rows."""
-        everything = slice(0, self.n_seeds), slice(0, len(self._test_data[1]))
+        everything = slice(0, self.n_seeds), slice(0, len(self.test_data[1]))
         return self.split.held_out or [everything]
 
     @property

@@ -144,8 +144,8 @@ class BoundRows(BoundRecords["RowParts"]):
     def _measured(self, metric: metrics.Metric, w: Array) -> Array:
         """Measure the predictions of the global models on all test records, shape (S,)."""
         values = np.empty(self.n_seeds)
-        for seeds, rows in self._held_out:
-            X, y = (array[rows] for array in self._test_data)
+        for seeds, rows in self.held_out:
+            X, y = (array[rows] for array in self.test_data)
             values[seeds] = metrics.measure(metric, self.loss, predict(X, w[seeds]), y)
         return values
 
@@ -154,7 +154,7 @@ class BoundRows(BoundRecords["RowParts"]):
         """Pairs of some seeds, and some of their test rows."""
         return [
             (seeds, rows_in_span(rows, span))
-            for seeds, rows in self._held_out
+            for seeds, rows in self.held_out
             for span in chunks(n_rows(rows), self.whole_chunk)
         ]
 
@@ -169,12 +169,12 @@ class BoundRows(BoundRecords["RowParts"]):
         for seeds, *sums in run(test, self._test_parts):
             loss[..., seeds] += sums[0]
             mistakes[..., seeds] += sums[1]
-        n = n_rows(self._held_out[0][1])
+        n = n_rows(self.held_out[0][1])
         return loss / n, self.loss.score(mistakes / n) * self.split.dataset.target_scale
 
     def _test(self, w: Array, rows: RowSelection) -> tuple[Array, Array]:
         """Sum losses and mistakes of models of shape (..., S, K, J) on some test rows, shape (..., S)."""
-        X, y = (array[rows] for array in self._test_data)
+        X, y = (array[rows] for array in self.test_data)
         u, shape = predict(X, w.reshape(-1, *w.shape[-2:])), w.shape[:-2]
         mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
         return self.loss.losses(u, y[:, None]).sum(axis=0).reshape(shape), mistakes.reshape(shape)
@@ -186,7 +186,7 @@ class BoundRows(BoundRecords["RowParts"]):
         """
         if self.split.held_out is not None or not self.loss.fraction:
             return None
-        X, y = self._test_data
+        X, y = self.test_data
         mistakes = [
             self.loss.mistakes(predict(X[rows], state.w), y[rows][:, None]).T
             for _, rows in self._test_parts

@@ -234,7 +234,9 @@ def plot(
             f"results: expected those of simulate, sweep or a file results.nc, with the dimensions "
             f"{', '.join(_DIMENSIONS)}; there is no {', '.join(absent)}. Select by lists, such as sel(epsilon=[1])"
         )
-    if others := [str(name) for name in dims if name not in (*_DIMENSIONS, "record")]:
+    if others := [
+        str(name) for name in dims if name not in (*_DIMENSIONS, "record", "false_alarms")
+    ]:
         raise ValueError(
             f"results: a figure has one value of {' and of '.join(others)}; select it, such as "
             f"isel({{{others[0]!r}: 0}})"
