@@ -199,7 +199,7 @@ def test_probabilities_are_those_of_losses_that_have_them():
         ({"bounds": (0, math.inf)}, r"^bounds: expected finite"),
         ({"bounds": (0, 10), "classes": [0, 1]}, r"^classes: records have 2"),
         ({"bounds": (0, 10), "method": "objpp"}, "did you mean 'objp'"),
-        ({"bounds": (0, 10), "total_epsilon": -1}, "privacy.total"),
+        ({"bounds": (0, 10), "total_epsilon": -1}, "^total_epsilon"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):

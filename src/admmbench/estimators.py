@@ -7,6 +7,7 @@ import secrets
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from admmbench.datasets import TARGET_END, Attribute, Dataset
 from admmbench.engine.rounds import run_rounds
 from admmbench.problems.base import RecordBounds
 from admmbench.problems.batches import scale_down
+from admmbench.problems.losses import as_loss
 from admmbench.spec import guarantees
 from admmbench.spec.run import RunSpec
 from admmbench.validation import checked
@@ -68,6 +70,14 @@ class _PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         ValueError
             If an argument is wrong, or the run diverged.
         """
+        for name in ("total_epsilon", "max_norm"):
+            value: object = getattr(self, name)
+            # NaN is no infinity.
+            if not (
+                (isinstance(value, Real) and float(value) > 0)
+                or (name, value) == ("max_norm", None)
+            ):
+                raise ValueError(f"{name}: expected a number above 0, got {value!r}")
         self._leaks: list[str] = []
         features, targets, facts = self._prepare(X, y)
         low, high = self._ends(features)
@@ -264,7 +274,7 @@ class PrivateClassifier(ClassifierMixin, _PrivateEstimator):  # type: ignore[mis
         codes = outputs.argmax(axis=1) if outputs.ndim == 2 else (outputs > 0).astype(int)
         return np.asarray(self.classes_[codes])
 
-    @available_if(lambda self: self.loss in (None, "logistic", "softmax"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.loss is None or as_loss(self.loss).likelihood)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each class, shape (n, K), which the losses logistic and softmax have."""
         outputs = self.decision_function(X)

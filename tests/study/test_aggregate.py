@@ -76,7 +76,7 @@ def test_results_are_labelled_and_open_alone(joined, tmp_path):
         assert len(set(results.fingerprint.values)) == 3
         assert all(each.attrs["long_name"] for each in results.coords.values())
         units = {name for name, each in results.coords.items() if "units" in each.attrs}
-        assert units == {"agents", "delta", "epsilon", "features", "rounds"}
+        assert units == {"agents", "delta", "epsilon", "false_alarms", "features", "rounds"}
 
 
 def test_every_number_is_in_its_place(joined, traces):

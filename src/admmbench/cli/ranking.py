@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from admmbench import scaffold
-from admmbench.datasets import find_module
+from admmbench.datasets import describe, find_module
 from admmbench.files import netcdf
 from admmbench.files.core_yaml import dump_yaml
 from admmbench.jobs import interrupts
-from admmbench.results.who_wins import compare, compared_settings
+from admmbench.report import closing
+from admmbench.results.who_wins import compare
 from admmbench.study.methods import merged
-from admmbench.study.ranking import HEAD, NAME, Question, as_typed, experiment
+from admmbench.study.ranking import (
+    HEAD,
+    NAME,
+    Question,
+    as_typed,
+    experiment,
+    half_tuned,
+    metric_of,
+)
 from admmbench.validation import checked, expanded
 from admmbench.watch.study import run_turns
 
-if TYPE_CHECKING:
-    import xarray as xr
+# Columns of the table: a value and a difference, each with its interval.
+_VALUES = "value", "lower", "upper"
+_DIFFERENCES = "difference", "difference_lower", "difference_upper"
 
-# Columns of the table, by the variables of a comparison.
-_VALUES = {"value": "mean", "lower": "lower", "upper": "upper"}
-_FLOOR = {"value": "floor", "lower": "floor_lower", "upper": "floor_upper"}
-_DIFFERENCES = ("difference", "difference_lower", "difference_upper")
-
-_CONSTANT = "constant answer"
+# Keys of the command, or of its question, that have other names here.
+_NO_OPTIONS = {
+    "dataset": "data, and its settings as settings",
+    "total": "total_epsilon",
+    "group": "groups",
+    "test": 'settings={"test": ...}',
+    "until_decided": "it to `admmbench study` in the folder of the study",
+}
 
 
 class Ranking(pd.DataFrame):
@@ -94,11 +107,20 @@ def rank(
     KeyboardInterrupt
         If a signal stopped the study.
     """
+    if not isinstance(data, pd.DataFrame):
+        raise TypeError(f"data: expected a DataFrame, got {type(data).__name__}")
+    if isinstance(methods, str):
+        raise ValueError(f"methods: expected a list of names, got {methods!r}")
+    for key, instead in _NO_OPTIONS.items():
+        if key in options:
+            raise ValueError(f"{key}: state {instead}")
     place = Path(expanded(folder or f"rank-{target}"))
-    if lacking := [name for name in (target, groups) if name and name not in data]:
-        raise ValueError(
-            f"there is no column {lacking[0]!r}; there are {', '.join(map(str, data))}"
-        )
+    stated = {"target": target, "groups": groups}
+    for key, name in stated.items():
+        if name and name not in data:
+            raise ValueError(
+                f"{key}: there is no column {name!r}; there are {', '.join(map(str, data))}"
+            )
     others = data.drop(columns=[name for name in (target, groups) if name])
     owners = data[groups] if groups else None
     table = find_module("table").write_arrays(
@@ -107,20 +129,30 @@ def rank(
     table = merged(table, settings or {})
     question = {**options, "dataset": table, "methods": [*methods], "total": total_epsilon}
     try:
-        write_study(checked(Question, question, ""), place)
+        asked = checked(Question, question, "")
+        left_out = write_study(asked, place)
+        info = describe(asked.dataset)
     except ValueError as error:
         message = as_typed(str(error)).replace("--total: ", "--total_epsilon: ")
         raise ValueError(re.sub(r"--(\w+): ", r"\1: ", message)) from None
+    for line in (
+        *metric_of(asked, info),
+        *(f"not ranked: {line}" for line in left_out),
+        *half_tuned(asked.methods),
+    ):
+        print(line)
     words = ["--cores", str(cores)] if cores else []
     if status := run_turns([["tune", *words], ["all", *words]], place):
         if status == interrupts.STATUS:
             raise interrupts.Interrupted("stopped; the same call goes on from there")
         raise RuntimeError(f"the study in {place} failed, see above")
-    comparison = compare([netcdf.read(place / "results" / NAME / "results.nc")])
+    results = netcdf.read(place / "results" / NAME / "results.nc")
+    comparison = compare([results])
     if comparison is None:
         raise RuntimeError(f"no two methods can be compared; the report in {place} says why")
-    ranking = Ranking(pd.concat(map(_rows, compared_settings(comparison))))
-    ranking.study = place
+    ends = list(closing.closings(comparison, results))
+    ranking = Ranking(pd.concat(map(_rows, ends)))
+    ranking.study, ranking.attrs["metric"] = place, ends[0].measure
     return ranking
 
 
@@ -132,17 +164,19 @@ def write_study(question: Question, folder: Path) -> list[str]:
     return left_out
 
 
-def _rows(setting: xr.Dataset) -> pd.DataFrame:
+def _rows(end: closing.Closing) -> pd.DataFrame:
     """Return the rows of a setting: methods and baselines by their values."""
-    methods, lowest = setting.isel(algorithm=setting["compared"].values), setting["lowest"].item()
-    columns = {name: methods[variable].values for name, variable in _VALUES.items()}
-    if lowest:
-        columns |= {name: methods[name].sel(rival=lowest).values for name in _DIFFERENCES}
-    rows = pd.DataFrame(columns, index=methods["algorithm"].values)
-    rows = rows.assign(verdict=methods["verdict"].values, seeds=methods["runs"].values)
-    baselines = {_CONSTANT: {"value": float(setting["constant"])}}
-    if floor := setting["floor_method"].item():
-        baselines[floor] = {name: float(setting[variable]) for name, variable in _FLOOR.items()}
-    others = pd.DataFrame.from_dict(baselines, orient="index").assign(verdict="baseline")
-    rows = pd.concat([rows, others]).sort_values("value")
-    return pd.concat({float(setting["epsilon"]): rows}, names=["epsilon", "method"])
+    rows = [
+        {
+            "epsilon": end.epsilon,
+            "method": row.method,
+            **dict(zip(_VALUES, row.error, strict=False)),
+            **dict(zip(_DIFFERENCES, row.difference or (math.nan,) * 3, strict=False)),
+            "verdict": row.verdict,
+            "seeds": row.seeds,
+            "stopped": row.stopped,
+            "no_better": row.no_better,
+        }
+        for row in end.rows
+    ]
+    return pd.DataFrame(rows).set_index(["epsilon", "method"])

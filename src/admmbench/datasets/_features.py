@@ -210,14 +210,20 @@ class WithFeatures(DatasetDefinition):
     ----------
     definition
         The data set's own.
-    load
-        Loads a public data set.
+    load, describe_public, key
+        Load and describe a public data set, and hash its content.
     """
 
     name = facts = None  # type: ignore[assignment]
 
-    def __init__(self, definition: DatasetDefinition, load: Callable[[Any], Arrays]) -> None:
-        self.own, self.load = definition, load
+    def __init__(
+        self,
+        definition: DatasetDefinition,
+        load: Callable[[Any], Arrays],
+        describe_public: Callable[[Any], DatasetInfo],
+        key: Callable[[Any], str],
+    ) -> None:
+        self.own, self.load, self.describe_public, self.key = definition, load, describe_public, key
         self.name, self.defaults = definition.name, definition.defaults  # type: ignore[misc]
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -238,18 +244,31 @@ class WithFeatures(DatasetDefinition):
         if not name:
             raise ValueError("features: public: name the public data set whose axes are taken")
         path = None if isinstance(public, str) else public.get("path")
-        if name == self.name and path == complete.get("path"):
+        own = self.own.describe(complete)
+        same = name == self.name and path == complete.get("path")
+        info = None if same else self.describe_public(public)
+        if info is None or {*info.checksums.values()} & {*own.checksums.values()}:
             raise ValueError(
                 f"features: public: {name} is the data set itself, whose axes would tell of its records; name another"
             )
-        if self.own.describe(complete).domain != (0.0, 1.0):
+        if own.domain != (0.0, 1.0):
             raise ValueError("features: pca_public needs features in [0, 1]; use kind: fourier")
+        if info.domain != (0.0, 1.0):
+            raise ValueError(f"features: public: {name} has features beyond [0, 1]; name another")
+        if info.n_features != own.n_features:
+            raise ValueError(
+                f"features: public: has {info.n_features} features, the data set has {own.n_features}; name one with "
+                "as many"
+            )
 
     def identity(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Add the features to the identity of the data set."""
         own, stated = _split(settings)
         identity = self.own.identity(own)
-        return identity if stated is None else {**identity, "features": stated}
+        if stated is None:
+            return identity
+        public = {"public": self.key(stated["public"])} if "public" in stated else {}
+        return {**identity, "features": {**stated, **public}}
 
     def without(self, settings: dict[str, Any], missing: Collection[str]) -> dict[str, Any] | None:
         """Return the same features of the smaller data set."""
@@ -264,7 +283,8 @@ class WithFeatures(DatasetDefinition):
         if stated is None:
             return info
         n, domain = _read(stated).facts(info.n_features)
-        return replace(info, settings=settings, n_features=n, domain=domain)
+        names = (*(f"x{number}" for number in range(n - 1)), "intercept")
+        return replace(info, settings=settings, n_features=n, domain=domain, feature_names=names)
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Read the data set, and compute the features of each record."""

@@ -310,7 +310,7 @@ def _definition(name: str) -> DatasetDefinition:
         raise ValueError(f"{name}: there is already a data set {stated!r}")
     if not is_file and stated != name:
         raise ValueError(f"data set {name!r}: name: its class states {stated!r}")
-    return WithFeatures(definition, load_dataset)
+    return WithFeatures(definition, load_dataset, describe, key)
 
 
 def files_beside(spec: Spec) -> list[Path]:

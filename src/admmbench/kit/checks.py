@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from admmbench.privacy.events import Composition
 
 # Runs by which noise is measured, numbers measured at least, and standard errors that a measurement may be off.
 RUNS, NUMBERS, ERRORS = 40, 20_000, 5.0
+# Seeds by which a sample with a contribution is looked for at most.
+MOST_SEEDS = 200
 # What rounding may add to a norm, relatively, in single precision.
 ROUNDING = 1e-4
 # What a printed total may lack, relatively, as accountants round.
@@ -81,17 +84,17 @@ class Probe:
         """Yield contributions, with the row that is zero in the neighbouring data set, and what they are."""
         stated, n = self.stated, self.stated.contributions
         direction = np.ones(self.size) / math.sqrt(self.size)
-        long = 1000 * stated.clip * direction
+        longest = 1000 * stated.clip * direction
         alone, among = self.zeros(), self.zeros()
         among[:] = 0.9 * stated.clip * direction
-        for row in (0, n - 1):
+        for row, long in itertools.product((0, n - 1), (1.5 * stated.clip * direction, longest)):
             alone[:], alone[row] = 0, long
             yield "a long contribution alone", alone, row
             for sign in (1, -1):
                 mixed = among.copy()
                 mixed[row] = sign * long
                 yield "a long contribution among short ones", mixed, row
-        for name, part in self.contributions(np.broadcast_to(long, (1, self.size))).items():
+        for name, part in self.contributions(np.broadcast_to(longest, (1, self.size))).items():
             single = {
                 other: np.zeros_like(values)
                 for other, values in self.contributions(self.zeros()).items()
@@ -122,12 +125,12 @@ def check(mechanism: Mechanism, statement: Statement) -> Report:
 
 
 def _guarded(function: Callable[[Probe], Finding], probe: Probe) -> Finding:
-    """Return the finding of a check; None of it holds where the mechanism raises."""
+    """Return the finding of a check; what is stated does not hold where the mechanism raises."""
     name = function.__name__.replace("_", " ")
     try:
         finding = function(probe)
     except Exception as error:  # whatever other people's code raises
-        return Finding(name, None, why=f"the mechanism raised {type(error).__name__}: {error}")
+        return Finding(name, False, why=f"it raised {type(error).__name__}: {error}")
     holds = None if finding.holds is None else bool(finding.holds)
     return Finding(name, holds, finding.measured, finding.stated, finding.why)
 
@@ -136,13 +139,18 @@ def one_contribution_moves_a_release_by_the_clip_at_most(probe: Probe) -> Findin
     """Compare neighbours without noise: clips of means, batches or single parameters move further."""
     stated = probe.stated
     bound, worst, where = stated.clip / stated.divisor, 0.0, ""
+    # A contribution that no sample has moves nothing.
+    seeds = min(MOST_SEEDS, math.ceil(10 / (stated.sampling * stated.rounds)))
     for what, flat, row in probe.worst_contributions():
         neighbour = flat.copy()
         neighbour[row] = 0
-        moved = probe.run(flat, 0.0) - probe.run(neighbour, 0.0)
-        distance = float(np.sqrt(np.square(moved).reshape(stated.rounds, -1).sum(axis=1)).max())
-        if distance > worst:
-            worst, where = distance, what
+        for seed in range(seeds if stated.sampling < 1 else 1):
+            moved = probe.run(flat, 0.0, seed) - probe.run(neighbour, 0.0, seed)
+            distance = float(np.sqrt(np.square(moved).reshape(len(moved), -1).sum(axis=1)).max())
+            if distance > worst:
+                worst, where = distance, what
+    if not worst:
+        return Finding("", None, 0.0, bound, "no contribution moved a release")
     why = (
         f"{where} moves a release by {worst:.4g}; the noise is for {bound:.4g}: clip each contribution over all "
         "parameters together before anything is added up, and divide by a fixed number"
@@ -204,26 +212,28 @@ def noise_does_not_repeat(probe: Probe) -> Finding:
     """Correlate the noise of rounds, runs, messages and numbers."""
     stated = probe.stated
     noise = probe.noise(probe.zeros(), stated.clip, stated.noise_multiplier)
-    pairs = {"runs with different seeds": (noise[:-1], noise[1:])}
-    if stated.rounds > 1:
-        pairs["rounds"] = (noise[:, :-1], noise[:, 1:])
+    pairs = [("runs with different seeds", noise[:-1], noise[1:])]
+    pairs += [("rounds", noise[:, :-lag], noise[:, lag:]) for lag in range(1, noise.shape[1])]
     if stated.observer == "messages":
-        pairs["messages"] = (noise[:, :, :-1], noise[:, :, 1:])
-    pairs["numbers of a release"] = (noise[..., :-1], noise[..., 1:])
+        lags = range(1, noise.shape[2])
+        pairs += [("messages", noise[:, :, :-lag], noise[:, :, lag:]) for lag in lags]
+    pairs.append(("numbers of a release", noise[..., :-1], noise[..., 1:]))
     parts = list(probe.contributions(noise.reshape(-1, probe.size)).values())
     for one, other in itertools.pairwise(parts):
         width = min(one[0].size, other[0].size)
-        flat = (one.reshape(len(one), -1)[:, :width], other.reshape(len(other), -1)[:, :width])
-        pairs["parameters"] = flat
-    worst, where, holds = 0.0, "", True
-    for what, (a, b) in pairs.items():
+        first, second = (part.reshape(len(part), -1)[:, :width] for part in (one, other))
+        pairs.append(("parameters", first, second))
+    worst, most, where = 0.0, 0.0, ""
+    for what, a, b in pairs:
+        if not a.size:  # a release of one number, or of one message
+            continue
         spread = math.sqrt(np.square(a).mean() * np.square(b).mean())
         correlation = abs(float((a * b).mean() / spread)) if spread else 1.0
-        if correlation > worst:
-            worst, where = correlation, what
-        holds &= correlation <= ERRORS / math.sqrt(a.size) + ROUNDING
+        errors = correlation / (ERRORS / math.sqrt(a.size) + ROUNDING)
+        if errors > most:
+            worst, most, where = correlation, errors, what
     why = f"the noise of {where} is correlated by {worst:.3g}: draw all of it anew"
-    return Finding("", holds, worst, 0.0, why)
+    return Finding("", most <= 1, worst, 0.0, why)
 
 
 def noise_does_not_depend_on_the_contributions(probe: Probe) -> Finding:
@@ -273,19 +283,26 @@ def whole_numbers_are_refused_or_get_noise(probe: Probe) -> Finding:
     """Send a counter among the contributions, as buffers of models are."""
     stated = probe.stated
     given = probe.contributions(probe.zeros())
-    counter = np.arange(stated.contributions)
+    given["counter"] = np.arange(stated.contributions)
+    known: dict[str, Any] = {"clip": stated.clip, "rounds": stated.rounds, "seed": 0}
     try:
-        releases = probe.mechanism(
-            {**given, "counter": counter},
-            clip=stated.clip,
-            noise_multiplier=stated.noise_multiplier,
-            rounds=stated.rounds,
-            seed=0,
+        noisy, plain = (
+            [
+                np.asarray(release["counter"])
+                for release in probe.mechanism(given, noise_multiplier=multiplier, **known)
+                if "counter" in release
+            ]
+            for multiplier in (stated.noise_multiplier, 0.0)
         )
     except Exception:  # a refusal, however it is worded
         return Finding("", True)
-    values = [np.asarray(release["counter"]) for release in releases if "counter" in release]
-    bare = [value for value in values if np.all(value == np.round(value))]
+    # Noise may be of whole numbers, too; a sample moves a counter without any.
+    bare = [
+        value
+        for value, without in zip(noisy, plain, strict=True)
+        if np.all(value == np.round(value))
+        and (stated.sampling < 1 or np.array_equal(value, without))
+    ]
     why = "a parameter of whole numbers is released as it is: refuse it, or leave it out"
     return Finding("", not bare, len(bare), 0, why)
 

@@ -95,6 +95,8 @@ class Statement:
             raise ValueError(f"sampling: must be above 0 and at most 1, got {self.sampling!r}")
         if not 0 < self.delta < 1:
             raise ValueError(f"delta: must be between 0 and 1, got {self.delta!r}")
+        if self.observer not in ("sum", "messages"):
+            raise ValueError(f"observer: expected sum or messages, got {self.observer!r}")
         if self.observer == "messages" and (self.divisor, self.sampling) != (1, 1):
             raise ValueError("observer: messages have divisor 1 and sampling 1; leave both out")
 
@@ -113,7 +115,8 @@ class Finding:
     check
         Name of the check.
     holds
-        Whether what is stated is true of what was measured; None if the check could not be made.
+        Whether what is stated is true of what was measured, which it is not where the mechanism raises; None if the
+        check could not be made.
     measured, stated
         The numbers that were compared.
     why

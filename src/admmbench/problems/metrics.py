@@ -95,9 +95,11 @@ def measure(metric: Metric, loss: Loss, u: Array, y: Array) -> Array:
         for of_class, own in zip(scores, members, strict=True)
         if 0 < own.sum() < len(y)
     ]
-    if not pairs or not np.isfinite(scores).all():
+    if not pairs:
         return np.full(u.shape[1], math.nan)
-    return 1 - np.mean([_auc(of_class, own) for of_class, own in pairs], axis=0)
+    values = 1 - np.mean([_auc(of_class, own) for of_class, own in pairs], axis=0)
+    # A seed whose model diverged has no value; the others have theirs.
+    return np.where(np.isfinite(u).all(axis=(0, 2)), values, math.nan)
 
 
 def _auc(scores: Array, own: Array) -> Array:

@@ -16,6 +16,7 @@ from admmbench.datasets import DatasetInfo
 from admmbench.figures.wording import listed, together
 from admmbench.problems.losses import as_loss
 from admmbench.problems.metrics import FACTS, Metric
+from admmbench.problems.metrics import check as check_metric
 from admmbench.spec.fields import MOST_SEEDS, Delta, Law
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.grid import Margin
@@ -98,6 +99,7 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         If fewer than two methods suit, two names of one method among them.
     """
     info = datasets.describe(question.dataset)
+    _check_metric(question, info)
     content, suitable, same_as = _base_content(question, info), {}, {}
     left_out: dict[str, list[str]] = {}
     name_of_search: dict[str, str] = {}
@@ -132,13 +134,29 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
     for method in methods:
         if method["name"].endswith(".py"):
             method["name"] = os.path.relpath(expanded(method["name"]), folder)
-    content["dataset"] = {
+    content["dataset"] = _relative(question.dataset, folder)
+    return content, lines
+
+
+def _relative(dataset: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a data set whose files, those of a public one among them, are named from a folder."""
+    return {
         key: os.path.relpath(expanded(value), folder)
         if key in ("path", "test") and isinstance(value, str)
+        else _relative(value, folder)
+        if key in ("features", "public") and isinstance(value, Mapping)
         else value
-        for key, value in question.dataset.items()
+        for key, value in dataset.items()
     }
-    return content, lines
+
+
+def _check_metric(question: Question, info: DatasetInfo) -> None:
+    """Refuse a metric of all methods at once, which else is the reason for which none suits."""
+    loss = question.loss or info.default_problem
+    try:
+        check_metric(question.compared_by(info), as_loss(loss), str(loss), info)
+    except ValueError as error:
+        raise ValueError(as_typed(str(error))) from None
 
 
 def metric_of(question: Question, info: DatasetInfo) -> list[str]:

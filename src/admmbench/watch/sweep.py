@@ -121,11 +121,14 @@ def sweep(
         raise ValueError("groups: are for arrays; name the column of a table by its setting group")
     methods = [_method(entry) for entry in algorithms]
     stated: list[Any] = [*dataset] if several else [dataset]
-    if settings.get("problem") is None:
-        names = [method.get("name", "") for method in methods]
-        noise = settings.get("sensitivity")
-        losses = (fitting_loss(data, names, noise) for data in stated)
-        settings["problem"] = next(filter(None, losses), None)
+    names = [method.get("name", "") for method in methods]
+    problems = [
+        {
+            "problem": settings.get("problem")
+            or fitting_loss(data, names, settings.get("sensitivity"))
+        }
+        for data in stated
+    ]
     content = {**settings, "rounds": rounds, "seeds": seeds, "algorithms": methods}
     if epsilons is not None:
         content["epsilon"] = epsilons
@@ -134,8 +137,10 @@ def sweep(
     content = rename_former_keys(content, "sweep")
     values = _parameter_values(content.get("params"))
     experiments = [
-        check_experiment({"title": "sweep", **content, "dataset": data, **params}, "sweep")
-        for data in stated
+        check_experiment(
+            {"title": "sweep", **content, "dataset": data, **problem, **params}, "sweep"
+        )
+        for data, problem in zip(stated, problems, strict=True)
         for params in _combinations(content, values)
     ]
     n_workers = checked(Count, workers or os.cpu_count() or 1, "workers")

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numba
 import numpy as np
 from pydantic import Field
-from scipy.special import softmax
+from scipy.special import logsumexp
 
 from admmbench.compiled import njit
 from admmbench.datasets import DatasetInfo
@@ -113,8 +113,10 @@ class Softmax(Loss):
         return u.argmax(axis=-1) != y
 
     def scores(self, u: Array) -> Array:
-        """Return the probabilities, which sums over the other classes make comparable between records."""
-        return softmax(u.astype(np.float64), axis=-1)
+        """Return the logarithms of the odds of each class; probabilities of large predictions would tie at 0 and 1."""
+        u = u.astype(np.float64)
+        others = [logsumexp(np.delete(u, k, axis=-1), axis=-1) for k in range(u.shape[-1])]
+        return np.round(u - np.stack(others, axis=-1), 9)  # rounding must not break ties
 
     def unit(self, data: DatasetInfo) -> str:
         """Return nat, the unit of natural logarithms."""
