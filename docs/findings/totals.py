@@ -7,6 +7,7 @@ threat model, what an attack shows and what a search for settings costs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def account(spec: RunSpec) -> Account:
 
 def written(number: float) -> float:
     """Return a number with five digits, rounded up."""
-    return float(f"{number * (1 + 5e-6):.5g}")
+    return float(Context(prec=5, rounding=ROUND_CEILING).create_decimal_from_float(number))
 
 
 def rows() -> Iterator[dict[str, Any]]:
