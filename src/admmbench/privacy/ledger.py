@@ -21,7 +21,7 @@ _LEAST = 0.99
 
 
 class Ledger:
-    """All mechanisms of one agent; memory is constant in the number of rounds."""
+    """All mechanisms of one agent; equal ones and Gaussian ones of all records are one entry."""
 
     def __init__(self) -> None:
         self._counts: dict[Cost, float] = {}
