@@ -178,6 +178,10 @@ def test_the_command_solves_for_a_mu(words, capsys):
         (["laplace", "--mu", "50"], "mu: no noise gives a mu of 50"),
         (["laplace", "--mu", "1", "--total", "2"], "or a total or a mu to solve for"),
         (["objp", "--mu", "1", "--total", "2", "--dataset", "digits"], "give one"),
+        (
+            ["objp", "--mu", "1", "covers=best_trial", "trials=9"],
+            "covers: is the composition scope",
+        ),
         (["iadmm", "--mu", "1", "--dataset", "digits"], "iadmm sends everything without noise"),
     ],
 )

@@ -25,6 +25,7 @@ Positive = Annotated[Number, Field(gt=0)]
 _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.1)
 # Those at which a terminal draws the curve.
 _DRAWN = (0.01, 0.05, *(tenth / 10 for tenth in range(1, 10)))
+_NO_TOTAL = "covers: is the composition scope of a total to solve for; give total and trials"
 # Settings that may stand beside the mapping that they belong to.
 _WITHIN = {"params": ("sampling",), "privacy": ("total", "covers", "trials")}
 
@@ -124,6 +125,8 @@ def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
         mu = checked(Positive, mu, "mu")
         if "epsilon" in arguments or "total" in arguments["privacy"]:
             raise ValueError("mu: is solved for in the place of an epsilon or a total; give one")
+        if {"covers", "trials"} & set(arguments["privacy"]):
+            raise ValueError(_NO_TOTAL)
         arguments["privacy"]["total"] = 1.0  # the budget that is solved for replaces its own
     spec = checked(RunSpec, arguments, "")
     account = of_run(spec, load_dataset(spec.dataset), mu)
@@ -181,9 +184,7 @@ class Mechanism(Strict):
                 f"{self.name}: give the {own} of a release, or a total or a mu to solve for"
             )
         if self.covers != "run" and (self.total is None or self.trials is None):
-            raise ValueError(
-                "covers: is the composition scope of a total to solve for; give total and trials"
-            )
+            raise ValueError(_NO_TOTAL)
         if self.sampling < 1 and self.name != "gaussian":
             raise ValueError(f"sampling: its totals are known for gaussian, not for {self.name}")
         return self
