@@ -64,6 +64,13 @@ def test_settings_that_came_later_leave_addresses_as_they_were():
     assert len({usual.folder, *(Run("", spec).folder for spec in specs)}) == 3
 
 
+def test_the_ratio_of_noise_is_not_in_the_address_of_a_run_without_noise():
+    given = {"dataset": "digits", "algorithm": "dpsgd", "rounds": 20, "sensitivity": "global"}
+    given |= {"privacy": {"total": math.inf}}
+    steady, falling = (Run("", RunSpec(**given, noise_ratio=ratio)) for ratio in (1, 0.5))
+    assert steady.path == falling.path
+
+
 def test_equal_data_share_one_folder():
     everything = {"name": "femnist", "shards": list(range(36))}
     assert dataset_folder("femnist") == dataset_folder(everything) == "femnist"

@@ -13,8 +13,10 @@ from admmbench.files import netcdf
 from admmbench.files.netcdf import StaleResultError
 from admmbench.jobs import fingerprint, job
 from admmbench.report import rendering
+from admmbench.spec.run import RunSpec
 from admmbench.study.aggregate import aggregate, join_runs, read
 from admmbench.study.experiment import Experiment
+from admmbench.study.runs import Run
 
 DEFINITION = {
     "title": "Small",
@@ -320,6 +322,16 @@ def test_other_seeds_than_asked_for_are_refused(runs, tmp_path):
     netcdf.write(trace.assign_coords(seed=trace.seed + 2), folder / run.path)
     with pytest.raises(StaleResultError, match=r"has the seeds \[2, 3\], its name says \[0, 1\]"):
         aggregate("small", EXPERIMENT, folder)
+
+
+def test_a_trace_of_noise_that_changes_is_not_that_of_noise_that_does_not(tmp_path):
+    one = {"dataset": "digits", "algorithm": "dpsgd", "agents": 2, "rounds": 2, "seeds": 1}
+    one |= {"sensitivity": "global", "privacy": {"total": 1.0}}
+    steady, falling = (Run("DP-GD", RunSpec(**one, noise_ratio=ratio)) for ratio in (1, 0.5))
+    job.execute(falling.spec, load_dataset("digits"), tmp_path / falling.path, Context(1))
+    read(tmp_path / falling.path, falling)
+    with pytest.raises(StaleResultError, match=r"made with noise_ratio = 0\.5, .* ask for None"):
+        read(tmp_path / falling.path, steady)
 
 
 def test_mirrors_are_beside_the_seeds_that_they_belong_to(tmp_path):

@@ -67,7 +67,7 @@ class RunSpec(RunFacts):
         settings = {name: getattr(self, name) for name in type(self).model_fields}
         # Runs are addressed as before there were others.
         for name, usual in {"mirror": False, "noise_ratio": 1}.items():
-            if settings[name] == usual:
+            if settings[name] == usual or (name == "noise_ratio" and not self.private):
                 del settings[name]
         return {
             **settings,

@@ -389,8 +389,9 @@ def read(path: Path, run: Run) -> xr.Dataset:
 def check(trace: xr.Dataset, path: Path, run: Run) -> None:
     """Refuse a trace that is not what the configuration asks for, see `read`."""
     fix = f"`admmbench study --forcerun {path}` makes it again"
-    # A trace of an ordinary run has no mirror, which must not pass for one.
-    for key, expected in {"mirror": None, **provenance.requested(run.spec)}.items():
+    # What only other runs state must not be in the trace: one of a mirror, or of noise that changes, is not this run's.
+    wanted = {"mirror": None, "noise_ratio": None, **provenance.requested(run.spec)}
+    for key, expected in wanted.items():
         actual = trace.attrs.get(key)
         actual = actual.item() if isinstance(actual, np.generic) else actual
         if actual != expected:
