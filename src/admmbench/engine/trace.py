@@ -148,10 +148,9 @@ class Trace:
             else:
                 trace._arrays[name] = (np.add if name == "seconds" else np.fmax).reduce(arrays)
         trace._status = np.concatenate([part._status for part in traces])
-        trace.privacy = {
-            name: np.fmax.reduce([part.privacy.get(name, values) for part in traces])
-            for name, values in first.privacy.items()
-        }
+        # Mu, regret and curve are of one another; a mu is never NaN.
+        known = [part.privacy for part in traces if part.privacy]
+        trace.privacy = max(known, key=lambda each: float(each["mu"]), default={})
         if first.mistakes is not None:
             none = np.zeros_like(first.mistakes)
             mistakes = [none if part.mistakes is None else part.mistakes for part in traces]
