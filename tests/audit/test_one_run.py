@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 from admmbench.audit import one_run
 from admmbench.audit.settings import AuditSettings, one_run_rounds
+from admmbench.audit.words import words
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.privacy import Noise
 from tests.audit.runs import THREE, TWO, failed, make_spec, short_audit
@@ -141,7 +142,8 @@ def test_methods_as_they_are_pass(name, changes):
     assert found.passed
     assert found.one_run
     assert found.one_run.canaries == 40
-    assert f"In one run: 40 canaries, {found.one_run.rounds} rounds" in found.summary
+    attack = f"In one run: 40 canaries, {found.one_run.rounds} rounds"
+    assert attack in words().summary(found)
     assert found.one_run.epsilon_lower < found.one_run.epsilon_power
     assert found.one_run.epsilon_power == pytest.approx(2.25, abs=0.15)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
+from admmbench.algorithms.fed_plt import FedPLT
 from admmbench.audit.auditor import probe
 from admmbench.audit.neighbours import NeighbouringData
 from admmbench.audit.runs import RunData
@@ -41,7 +42,15 @@ def worlds():
     return NeighbouringData("worst", 0, *(RunData(data) for data in (first, *moved)))
 
 
+# Its local steps multiply what a model is off by up to 999, so that more than one in a round overflow.
+SPLIT = {"learning_rate": (1e-6, 1e3), "rho": (1e-2, 1e4)}
+
+
 def settings(method):
+    if method is FedPLT:
+        yield {}
+        yield from ({"local_updates": 1, name: value} for name in SPLIT for value in SPLIT[name])
+        return
     own = {field.name for field in dataclasses.fields(method)}
     yield from ({}, *method.examples)
     yield from ({name: value} for name in STEPS if name in own for value in STEPS[name])

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
-from admmbench.audit.findings import Audit, Finding
+from admmbench.audit.findings import Audit, Finding, Kind, fact
 from admmbench.figures import Figure, attacks, differences, drawing, look
 from admmbench.figures.base import FORMATS
 from admmbench.report import explore, picture
@@ -194,7 +194,7 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
         comparison = who_wins.compare([results])
         found = differences.differences(comparison.isel(setting=0))
         assert {*found.rows["label"]} == {*kin}
-        text = str(picture.draw_settings(comparison, name, own)[0])
+        text = str(picture.draw_settings(comparison, {name: own}, name)[0])
         lines = found.rows["label"][found.rows["lower"].notna()]
         assert [color for color, _ in strokes(text, 1.1)] == [own[each].color for each in lines]
         given = {"name": "a", "kind": "tradeoff", "algorithms": [*kin]}
@@ -207,7 +207,8 @@ def test_figures_the_opening_picture_and_the_explorer_have_the_looks_of_the_stud
 
 def test_attacks_are_drawn_over_the_curve():
     """A cross for each attack with rates, red where something is wrong."""
-    given = {"level": "lower bound", "canary": "worst", "value": 1, "bound": 2, "sentence": ""}
+    given = {"level": "lower bound", "canary": "worst", "value": 1, "bound": 2}
+    given["fact"] = fact(Kind.SAME)
     rates = (0.5, 0.7), (0.1, 0.3)
     findings = (
         Finding(**given, passed=True, rates=rates),

@@ -330,7 +330,7 @@ def test_hours_of_a_gpu_are_no_core_hours(study):
 def test_audits_cost_their_rounds_in_two_worlds(study):
     """Three canaries, 10 repeats in each world: 60 runs of 2 rounds, in batches of the runs' seeds; a job for each.
 
-    And the runs in which all 10 rounds of both worlds are compared.
+    And the runs in which all 10 rounds of both worlds are compared, without and with loud noise.
     """
     path = Path("config/experiments/small.yaml")
     settings = {"rounds": 2, "repeats": 10, "budgets": [1]}
@@ -341,7 +341,8 @@ def test_audits_cost_their_rounds_in_two_worlds(study):
     )
     added = with_.iloc[0] - without.iloc[0]
     assert added.jobs == 2
-    rounds = sum(30 * 2 * u + 3 * plan._COMPARED * 10 * u for u in (1, 10))
+    compared = plan._COMPARED + plan._LOUD
+    rounds = sum(30 * 2 * u + 3 * compared * 10 * u for u in (1, 10))
     assert added.seconds == pytest.approx(2 * 1 + plan._AUDITED_ROUND * rounds)
 
 
@@ -368,7 +369,8 @@ def test_every_job_that_computes_is_expected_by_its_rule(tmp_path, study):
     found = plan.expected(study, Stated(study, STEPS._replace(step=3)))
     run = rule_name("run", study.experiments["small"].runs[0].folder)
     # Two worlds, in batches of 2 seeds: 40 repeats of 2 rounds, and comparisons of all 10; 10 trials of 20 rounds.
-    attacked = 1 + plan._AUDITED_ROUND * (40 * 2 + plan._COMPARED * 10) * 3
+    compared = plan._COMPARED + plan._LOUD
+    attacked = 1 + plan._AUDITED_ROUND * (40 * 2 + compared * 10) * 3
     assert found == {
         run: ("ObjP", 1 + 10 * 3),
         "audit_small": ("attacks on small", attacked),

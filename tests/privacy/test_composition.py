@@ -82,6 +82,8 @@ def test_what_is_composed_by_a_new_accountant_reaches_trace_results_and_report(z
     assert heads(experiment, results) == [
         *(each.column for each in ACCOUNTANTS.values() if each.usual),
         "ε guaranteed",
+        "μ",
+        "Regret of μ",
         "Guarantee",
     ]
 
@@ -95,7 +97,13 @@ def test_only_the_chosen_accountants_compose(monkeypatch, tmp_path):
     experiment, results = results_of({**EXPERIMENT, "accountants": []}, tmp_path)
     assert "epsilon_composed" in results
     assert "epsilon_moments" not in results
-    assert heads(experiment, results) == ["ε composed", "ε guaranteed", "Guarantee"]
+    assert heads(experiment, results) == [
+        "ε composed",
+        "ε guaranteed",
+        "μ",
+        "Regret of μ",
+        "Guarantee",
+    ]
 
 
 def test_equal_choices_are_equal_runs():
