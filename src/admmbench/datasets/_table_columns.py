@@ -92,10 +92,13 @@ def check(frame: pd.DataFrame, settings: Columns) -> None:
 
 
 def _refuse_common_records(frame: pd.DataFrame, n_first: int) -> None:
-    """Raise a ValueError if some of the first records of a table are among the others, too."""
-    known = frame[:n_first].drop_duplicates()
-    common = frame[n_first:].reset_index(drop=True).reset_index().merge(known, how="inner")
-    if len(common):
+    """Raise a ValueError if more of the first records of a table are among the others, too, than by chance.
+
+    Records of few values repeat: twice the share that does so among the first is allowed.
+    """
+    first, others = frame[:n_first], frame[n_first:]
+    common = others.reset_index(drop=True).reset_index().merge(first.drop_duplicates(), how="inner")
+    if len(common) > 2 * first.duplicated(keep=False).mean() * len(others):
         row = int(common["index"].min()) + 2  # the first line has the names
         raise ValueError(
             f"test: {len(common):,} records of the second file are in the first one, too, such as that of row {row}; "
@@ -119,11 +122,11 @@ def prepare(frames: Sequence[pd.DataFrame], settings: Columns) -> tuple[Arrays, 
                 raise ValueError(f"test: the second file {verb} {listed(lacking)}")
     frame = pd.concat([first, *(other[first.columns] for other in others)], ignore_index=True)
     tests = np.arange(len(frame)) >= len(first) if others else None
-    if tests is not None:
-        _refuse_common_records(frame, len(first))
-    # Lists cannot be compared with text, as is done next.
+    # Lists cannot be compared, as is done next.
     unread = [name for name in settings.left_out if name not in settings.dropna]
     frame[unread] = None
+    if tests is not None:
+        _refuse_common_records(frame, len(first))
     words = dict[str, set[str]]()
     for name in frame.columns.difference(unread):
         frame[name], words[name] = _mask_empty(frame[name], settings)
