@@ -49,7 +49,7 @@ METHODS = [
 LEFT = {"dp_fedavg": 0.096, "fedpd": 0.078, "nbafl": [0.046, 0.0025], "amp": 0.13}
 EXACT = {"pvp", "private_admm"}
 # Ends elsewhere, below.
-OTHERS = {"amp", "nbafl"}
+OTHERS = {"amp", "nbafl", "one_agent"}
 settings = pytest.mark.parametrize("average", ["records", "agents"])
 sizes = pytest.mark.parametrize("sizes", SIZES)
 
@@ -192,6 +192,15 @@ def test_amp_ends_at_the_mean_of_the_agents_own_optima(sizes, average):
     assert stated_here.gap(wanted) > 1e-6
     if (sizes, average) == ("equal", "agents"):
         assert stated_here.gap(ends(trace)) == pytest.approx(LEFT["amp"], rel=0.05)
+
+
+@settings
+@sizes
+def test_one_agent_ends_at_the_optimum_of_the_agent_it_picks(sizes, average):
+    here = Stated(sizes, average)
+    own = [here.objective(here.solve(partial(here.mean, p=p))) for p in (0, 1)]
+    gap = min(abs(ends(run("one_agent", {}, 1, sizes, stated(average))) / each - 1) for each in own)
+    assert gap < 1e-6
 
 
 @settings

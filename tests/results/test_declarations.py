@@ -32,6 +32,7 @@ def test_methods_that_are_compared_with_have_a_role():
     assert {name: role for name, role in roles.items() if role != "contender"} == {
         "admm": "reference",
         "centralized": "optimum",
+        "fedadmm_insa": "reference",
         "fedpd": "reference",
         "iadmm": "reference",
         "local_only": "reference",
