@@ -168,7 +168,9 @@ def _join_seeds(blocks: Sequence[xr.Dataset], title: str, uneven: bool) -> xr.Da
             f"{title}: a release has the budget {least:.4g} at some seeds and {most:.4g} at others, so its noise "
             "differs; run all seeds again with one code"
         )
-    traces = [trace.drop_vars("mistakes", errors="ignore") for trace in blocks]
+    # Blocks of earlier versions lack variables that others have.
+    of_all = set.intersection(*({*trace.variables} for trace in blocks)) - {"mistakes"}
+    traces = [trace.drop_vars({*trace.variables} - of_all) for trace in blocks]
     joined = xr.concat(
         traces, "seed", data_vars="minimal", coords="minimal", join="exact", compat="override"
     )

@@ -21,6 +21,7 @@ import xarray as xr
 
 from admmbench.datasets import DatasetError
 from admmbench.engine.rounds import AlgorithmError
+from admmbench.engine.variables import OF_RELEASES
 from admmbench.jobs import fingerprint
 from admmbench.results.file_differences import FLIPPED, rounding
 from admmbench.spec.run import RunSpec
@@ -163,7 +164,7 @@ def differ(former: xr.Dataset, now: xr.Dataset, *, exactly: bool = True) -> Diff
     Parameters
     ----------
     former, now
-        Variables of both; times and text are left out.
+        Variables of both; times and text are left out, and privacy of all releases where former code had none.
     exactly
         Whether one arithmetic computed both, so that each bit is to be equal; otherwise rounding is allowed for.
 
@@ -172,7 +173,8 @@ def differ(former: xr.Dataset, now: xr.Dataset, *, exactly: bool = True) -> Diff
     None if all numbers are equal, or else the number that differs most for its size.
     """
     differences = list[tuple[float, Difference]]()
-    for name in sorted(map(str, {*former.variables, *now.variables} - {"seconds"})):
+    ignored = {"seconds", *({*OF_RELEASES, "false_alarms"} - {*former.variables})}
+    for name in sorted(map(str, {*former.variables, *now.variables} - ignored)):
         variables = [dataset.variables.get(name) for dataset in (former, now)]
         if any(variable is None for variable in variables):
             return Difference(name, math.nan)
