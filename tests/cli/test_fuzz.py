@@ -269,7 +269,7 @@ def _computed(*given):
 def checked():
     """Settings are checked, and nothing is computed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("admmbench.datasets.load_dataset", lambda spec: make_dataset())
+        patch.setattr("admmbench.datasets.load_dataset", lambda spec, **_: make_dataset())
         patch.setattr("admmbench.jobs.job.execute", _computed)
         patch.setattr("admmbench.tuning.trials.tune", _computed)
         yield

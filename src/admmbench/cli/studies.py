@@ -63,7 +63,7 @@ def _rank(options: argparse.Namespace) -> int:
 
       admmbench rank patients.csv --target sick --total 1,8
       admmbench rank patients.csv missing=impute --target sick --group hospital --total 1 --dry-run
-      admmbench rank 2024.csv --test 2025.csv --target sick --total 2 --metric auc --methods objp,mine.py
+      admmbench rank old.csv --test new.csv --target sick --total 2 --metric auc --methods objp,mine.py
 
     TABLE              file of the table, or a folder of LEAF files
     [KEY=VALUE ...]    further settings of the data set table, such as missing=impute
