@@ -372,7 +372,9 @@ def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(marg
     best = re.search(r'<td data-label="Best">(.*?)</td>', table, re.DOTALL)[1]
     for number in range(5):
         assert f'<span class="band">ObjP {number}' in best
-    assert ("more" in best, "OutP" in best) == (False, False)
+    assert not re.search(r"and \d+ more", best)
+    assert "OutP" not in best
+    assert ("; none is more than" in best) == (margin is None)
 
 
 def test_methods_that_were_added_are_told_from_those_that_are_counted():
@@ -418,8 +420,10 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(verdicts):
     texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
     half = 2.262157 * np.std(range(10), ddof=1) / 10**0.5 * 0.5  # percent: seeds are 0.5 apart
     open_, clear, other, lost = texts[:4]
+    lead = re.search(r"\[−([\d.]+) to \1\]", open_)[1]
     assert open_.startswith(
-        f"MNIST , ε = 0.5 2 undecided: ObjP ; ObjT 20.00 [{20 - half:.2f} to {20 + half:.2f}] ObjT 20.00 0.00 ["
+        f"MNIST , ε = 0.5 2 undecided: ObjP ; ObjT ; none is more than {lead} points better than ObjP "
+        f"20.00 [{20 - half:.2f} to {20 + half:.2f}] ObjT 20.00 0.00 ["
     )
     assert clear.startswith(
         f"MNIST , ε = 1 ObjP default settings 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
