@@ -155,6 +155,27 @@ def test_rows_are_those_of_the_file(folder):
     same(load_dataset(written(train.drop(columns="part"), test="two.csv")), data)
 
 
+def test_two_files_share_as_many_records_as_chance_explains(folder):
+    """Two of 100 records are equal, so that up to 4 % of the others may be among them."""
+    frame = pd.DataFrame({"x": np.arange(150.0), "label": np.arange(150) % 2})
+    frame.loc[1] = frame.loc[3]
+    frame.loc[101:102] = frame.loc[51:52].to_numpy()
+    spec = written(frame[:100], test="two.csv")
+    written(frame[100:], "two.csv")
+    assert load_dataset(spec).y_test.size == 50
+    written(frame[100:140], "two.csv")
+    refused(spec, "2 records of the second file are in the first one, too, such as that of row 3")
+
+
+def test_columns_that_are_left_out_do_not_tell_records_of_two_files_apart(folder):
+    frame = pd.DataFrame({"x": np.arange(40.0), "label": np.arange(40) % 2})
+    frame["of"] = [[number] for number in range(40)]
+    frame[:30].to_parquet("t.parquet")
+    frame.iloc[[3, 30, 31]].assign(of=[[0], [1], [2]]).to_parquet("two.parquet")
+    spec = {"name": "table", "path": "t.parquet", "test": "two.parquet", "target": "label"}
+    refused({**spec, "kinds": {"of": "leave_out"}}, "1 records of the second file")
+
+
 def test_the_seed_of_a_table_draws_its_test_part(table):
     first, again, other = (load_dataset({**table, "seed": seed}) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.X_test, again.X_test)
