@@ -132,7 +132,9 @@ def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, he
         assert max(bottoms(tab, ROWS)) <= height * 0.65  # there is room for more methods
         words = tab.run("document.querySelector('.short').innerText")
         assert words.startswith("All 10 settings are undecided")
-        assert re.search(r"better than the control of its setting by more than [\d.]+ points\.", words)
+        assert re.search(
+            r"better than the control of its setting by more than [\d.]+ points\.", words
+        )
         assert bottoms(tab, ".short")[0] < bottoms(tab, ".verdicts")[0] < bottoms(tab, ROWS)[0]
         # Nothing scrolls sideways: neither the page, nor the leaderboard, nor a picture.
         assert tab.run("document.documentElement.scrollWidth") <= width
