@@ -43,6 +43,7 @@ from admmbench.datasets._table_values import (
     sorted_values,
     spellings,
 )
+from admmbench.datasets._table_words import describe_groups, describe_target, list_counts
 from admmbench.validation import Text, checked, meant
 
 # Values of several parts, as nobody could scale or compare them.
@@ -170,7 +171,7 @@ def _arrays_and_facts(
     settings: Columns,
 ) -> tuple[Arrays, DatasetInfo]:
     """Return arrays of records, whose gaps are imputed, and their facts."""
-    target_line, target_range = _describe_target(settings.target, y, class_names, tests), None
+    target_line, target_range = describe_target(settings.target, y, class_names, tests), None
     if not class_names:
         y, target_range, scaled = _scale_targets(y, tests, settings)
         target_line += scaled
@@ -188,7 +189,7 @@ def _arrays_and_facts(
     X = np.hstack([numbers, columns, np.ones((len(frame), 1))]).astype(np.float32, order="C")
     attributes = _attributes(texts, tests, settings)
     arrays = Arrays(X[~tests], y[~tests], X[tests], y[tests], attributes)
-    note, gaps = untested(class_names, y[tests]), _list_counts(frame[used].isna().sum())
+    note, gaps = untested(class_names, y[tests]), list_counts(frame[used].isna().sum())
     n_values = {name: len(attribute.values) for name, attribute in attributes.items()}
     others = {name: count for name, count in n_values.items() if name != group}
     lines = [
@@ -199,8 +200,8 @@ def _arrays_and_facts(
         f"missing values, imputed: {gaps}" * bool(gaps),
         f"left out: {left_out}" * bool(left_out),
         f"{X.shape[1]} features in [0, 1], the last a column of ones, as models have no intercept",
-        _describe_groups(settings.group, attributes[group], arrays) if group else "",
-        f"columns that can share records out too: {_list_counts(others)}" * bool(others),
+        describe_groups(settings.group, attributes[group], arrays) if group else "",
+        f"columns that can share records out too: {list_counts(others)}" * bool(others),
     ]
     return arrays, DatasetInfo(
         name="table",
@@ -294,16 +295,14 @@ def _find_complete_rows(
             fix = "missing: impute or missing: drop, or leave the column out by kinds: {...: leave_out}"
         hint = f"; {listed(sorted(words))} in text is missing unless keep_default_na: false"
         raise ValueError(
-            f"values are missing: {_list_counts(lacking)}; set {fix}{hint * bool(words)}"
+            f"values are missing: {list_counts(lacking)}; set {fix}{hint * bool(words)}"
         )
     if not keep.any():
         cause = "missing: drop"
         if not len(lacking):
             cause = f"dropna: [{listed(settings.dropna)}]"
             lacking = frame[settings.dropna].isna().sum()
-        raise ValueError(
-            f"{cause} leaves no record, as values are missing: {_list_counts(lacking)}"
-        )
+        raise ValueError(f"{cause} leaves no record, as values are missing: {list_counts(lacking)}")
     return keep
 
 
@@ -409,7 +408,7 @@ def _scale_numbers(
     ends = pd.DataFrame({name: settings.range_of(name) or tuple(measured[name]) for name in names})
     stated = np.array([settings.range_of(name) is not None for name in names])
     middle = training.median().mask(stated, ends.mean())
-    beyond = _list_counts(((numbers < ends.loc[0]) | (numbers > ends.loc[1])).sum())
+    beyond = list_counts(((numbers < ends.loc[0]) | (numbers > ends.loc[1])).sum())
     ranges = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in ends.items()]
     one = len(names) == 1
     what = "number, scaled from its range" if one else "numbers, scaled from their ranges"
@@ -436,9 +435,9 @@ def _encode_categories(
                 "them"
             )
         others[name] = len(strange)
-    counts = _list_counts({name: len(column_values) for name, column_values in values.items()})
+    counts = list_counts({name: len(column_values) for name, column_values in values.items()})
     lines = [f"categories, a column for each value: {counts}"]
-    if other := _list_counts(others):
+    if other := list_counts(others):
         lines.append(f"values that are no category, 0 in all columns: {other}")
     encoder = OneHotEncoder(
         categories=[np.array(column_values, object) for column_values in values.values()],
@@ -466,40 +465,3 @@ def _attributes(
             values = column.fillna("missing")
             attributes[key] = Attribute.of(sorted_values(values), values[~tests], values[tests])
     return attributes
-
-
-def _list_counts(counts: Mapping[str, int] | pd.Series[int]) -> str:
-    """List the names whose count is not 0, each with its count."""
-    return listed([f"{name} ({count:,})" for name, count in counts.items() if count])
-
-
-def _describe_target(
-    name: str, y: NDArray[Any], class_names: Sequence[str], tests: NDArray[np.bool_]
-) -> str:
-    """Return in words the numbers of records, and the classes or the range of the target."""
-    sizes = f"{(~tests).sum():,} training and {tests.sum():,} test records"
-    if not class_names:
-        return f"{sizes}; target {name}: numbers from {y.min():g} to {y.max():g}"
-    counts = np.bincount(y[~tests], minlength=len(class_names))
-    classes = [f"{label!r} ({count:,})" for label, count in zip(class_names, counts, strict=True)]
-    return f"{sizes}; target {name}: {len(classes)} classes, of training records {listed(classes)}"
-
-
-def _describe_groups(name: str, group: Attribute, arrays: Arrays) -> str:
-    """Return in words the sizes of groups, and the groups that lack records or classes."""
-    n = len(group.values)
-    counts, tested = (np.bincount(codes, minlength=n) for codes in (group.train, group.test))
-    sizes = " to ".join(dict.fromkeys(f"{count:,}" for count in (counts.min(), counts.max())))
-    sentences = [
-        f"group {name}: {n:,} {'value' if n == 1 else 'values'} with {sizes} training records"
-    ]
-    faults = {"no training record": counts == 0, "no test record": tested == 0}
-    if arrays.y_train.dtype == np.int64:
-        pairs = np.unique(np.stack([group.train, arrays.y_train]), axis=1)[0].astype(int)
-        classes = np.bincount(pairs, minlength=n)
-        faults["one class"] = classes == 1
-        faults["not all classes"] = (classes > 1) & (classes < len(np.unique(arrays.y_train)))
-    for what, has in faults.items():
-        if has.any():
-            sentences.append(f"{what}: {listed(np.array(group.values, object)[has].tolist())}")
-    return "; ".join(sentences)
