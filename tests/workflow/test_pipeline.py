@@ -27,7 +27,7 @@ def test_everything_is_made(finished):
     } <= set(files)
     links = re.findall(r'<a href="(\.\./[^"]*)"', finished.report_page)
     page = finished.folder / "results/report/tiny"
-    assert [Path(link).suffix for link in links] == [".svg", ".pdf", ".png", ".csv"]
+    assert [Path(link).suffix for link in links] == [".nc", ".svg", ".pdf", ".png", ".csv"]
     assert all((page / link).exists() for link in links)
     with xr.open_dataset(finished.folder / "results/tiny/results.nc") as results:
         assert results.test_error.notnull().all()

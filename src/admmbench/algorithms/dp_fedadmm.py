@@ -57,7 +57,7 @@ class DPFedADMM(Descent):
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="", private_state=("dual", "sent"))
     resources = Resources(state_copies=3)
     state = AugmentedModels
-    examples = ({"local_updates": 1, "step": "sqrt"}, {"clip": 0.01})
+    examples = ({"local_updates": 1, "step": "sqrt", "learning_rate": 1.0}, {"clip": 0.01})
     tune = {
         "rounds": 20,
         "params.rho": 0.01,

@@ -43,7 +43,7 @@ class DPFedAvg(Descent):
 
     release = Release("gaussian", "solution", scaled_for="replace")
     privacy_facts = PrivacyFacts(sums_only=True, record_alone="")
-    examples = ({"local_updates": 1, "step": "sqrt"}, {"clip": 0.01})
+    examples = ({"local_updates": 1, "step": "sqrt", "learning_rate": 0.1}, {"clip": 0.01})
     tune = {
         "rounds": 20,
         "params.learning_rate": 0.2,
