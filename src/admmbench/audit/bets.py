@@ -63,10 +63,12 @@ def evidence(
 
     Parameters
     ----------
-    first, second, planned, level
+    first, second, planned
         As those of `bound`.
     power
         Largest rate of hits at each rate of false alarms.
+    level
+        As that of `bound`.
     """
     epsilons = np.linspace(0, math.log(2 * planned), _LINES)
     # Hits at the next rate of false alarms bound those between the two.
