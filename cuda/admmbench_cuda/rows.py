@@ -43,9 +43,9 @@ class DeviceRows(BoundRows):
     @cached_property
     def _test_parts(self) -> list[tuple[slice, Products, Array]]:  # type: ignore[override]
         """Seeds, with products of their test records, and targets."""
-        (X, y), (K, J) = self._test_data, self.model_shape
+        (X, y), (K, J) = self.test_data, self.model_shape
         asarray, found = cupy().asarray, []
-        for seeds, rows in self._held_out:
+        for seeds, rows in self.held_out:
             n_predictions = (seeds.stop - seeds.start) * K
             records = asarray(np.ascontiguousarray(X[rows]))
             products = Products([records[None]], np.zeros(1, int), J, n_predictions)
