@@ -72,7 +72,7 @@ def test_the_largest_of_the_kept_results_has_a_small_part_of_the_page():
     figure = Figure.model_validate({"name": "error", "kind": "curves"})
     page = rendering.render([rendering.Section(results, described(figures=[figure]))], [])
     assert len(page.encode()) < 15e6 / 12
-    (drawn,) = re.findall(r"<svg viewBox.*?</svg>", page, re.DOTALL)
+    drawn = max(re.findall(r"<svg viewBox.*?</svg>", page, re.DOTALL), key=len)  # marks are short
     assert len(drawn.encode()) < 160_000
     assert "<text " in drawn
     assert "font-family" not in drawn  # the page's style says it once
