@@ -283,7 +283,7 @@ class PrivateClassifier(ClassifierMixin, _PrivateEstimator):  # type: ignore[mis
         return np.stack([expit(-outputs), expit(outputs)], axis=1)
 
     def __sklearn_tags__(self) -> Any:
-        """Say that noise may leave little accuracy."""
+        """Return the tags, which allow a poor score, as noise may leave little accuracy."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
@@ -325,7 +325,7 @@ class PrivateRegressor(RegressorMixin, _PrivateEstimator):  # type: ignore[misc]
         return self._outputs(X)[:, 0] * (self._half / TARGET_END) + self._middle
 
     def __sklearn_tags__(self) -> Any:
-        """Say that noise may leave little accuracy."""
+        """Return the tags, which allow a poor score, as noise may leave little accuracy."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

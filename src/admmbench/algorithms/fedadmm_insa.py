@@ -70,8 +70,8 @@ class FedADMMInSa(OverRows):
 
     @property
     def gradients(self) -> int:
-        """Each local step takes one, and the test of the last one more."""
-        return self.local_updates + 1
+        """Each local step takes one, unless all stop before."""
+        return self.local_updates
 
     def init(self, federation: RowFederation) -> Models:
         """Models and dual variables start at zero."""
@@ -104,11 +104,14 @@ class FedADMMInSa(OverRows):
         """Return the models of a block after steps that end for each agent and seed by its own test."""
         sigma = 0.999 * math.sqrt(2) / (math.sqrt(2) + np.sqrt(beta / self.convexity))
         u = np.broadcast_to(z, dual.shape).copy()
-        residual = block.parts.mean_objective.full_gradient(u) - dual
-        enough = sigma * _length(residual)
+        enough: Array | None = None
         for _ in range(self.local_updates):
-            u -= self.learning_rate * np.where(_length(residual) > enough, residual, 0)
             residual = block.parts.mean_objective.full_gradient(u) - dual + beta * (u - z)
+            length = _length(residual)
+            enough = sigma * length if enough is None else enough
+            if not (going := length > enough).any():
+                break
+            u -= self.learning_rate * np.where(going, residual, 0)
         return u
 
 

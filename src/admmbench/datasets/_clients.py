@@ -85,6 +85,10 @@ class RDataset(ClientTable):
         """Return the static facts, with the checksum."""
         return replace(super().describe(settings), checksums=self.checksums())
 
+    def table(self, info: DatasetInfo, paths: Mapping[str, Path]) -> pd.DataFrame:
+        """Return all records, whose columns are those of the package."""
+        return self.load()
+
     def load(self) -> pd.DataFrame:
         """Return the table.
 

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from admmbench.datasets._base import DatasetInfo
 from admmbench.datasets._clients import RDataset
 from admmbench.datasets._table_settings import Columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCORES = ("0", "2", "4", "6", "8", "10")
 
@@ -46,7 +38,3 @@ class Pupils(RDataset):
         ),
         "default_problem": "softmax",
     }
-
-    def table(self, info: DatasetInfo, paths: Mapping[str, Path]) -> pd.DataFrame:
-        """Return all pupils."""
-        return self.load()

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from admmbench.datasets._base import DatasetInfo
 from admmbench.datasets._clients import RDataset
 from admmbench.datasets._table_settings import Columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DEPARTMENTS = [*range(1, 13), 14, 15]
 RATINGS = ("1", "2", "3", "4", "5")
@@ -48,7 +40,3 @@ class Ratings(RDataset):
         ),
         "default_problem": "softmax",
     }
-
-    def table(self, info: DatasetInfo, paths: Mapping[str, Path]) -> pd.DataFrame:
-        """Return all ratings."""
-        return self.load()

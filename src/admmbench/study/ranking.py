@@ -252,7 +252,7 @@ def half_tuned(names: Iterable[str]) -> list[str]:
 
 
 def _tuned_alone(cls: type[Any]) -> str:
-    """Say what is tuned of a method that does not declare it."""
+    """Return in words what is tuned of a method that does not declare it."""
     names = [path.removeprefix("params.") for path in declared.axes(cls)]
     if names == ["rounds"]:
         return "only rounds are tuned"
