@@ -27,15 +27,21 @@ GUIDE = [
     for name in ("extending", "experiments", "figures")
     for block in blocks(ROOT / f"docs/{name}.md")
 ]
-MODULES = [block.file for block in GUIDE if block.language == "python" and block.file]
+# Losses and data sets have their whole modules in tutorials.
+OWN = [
+    block
+    for name in ("own_loss", "own_data_set")
+    for block in blocks(ROOT / f"docs/tutorials/{name}.md")
+]
+SAVED = [block for block in (*GUIDE, *OWN) if block.file]
+MODULES = [block.file for block in SAVED if block.language == "python"]
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for block in GUIDE:
-        if block.file:
-            save(block, tmp_path)
+    for block in SAVED:
+        save(block, tmp_path)
     return tmp_path
 
 
