@@ -12,7 +12,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytes
 KERNELS ?= generic
 ROOMS ?= $(addprefix tests/,problems base algorithms privacy results claims)
 
-.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings rulegraph lock schema vendor clean
+.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs findings pictures lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -87,9 +87,9 @@ docs: env
 findings: env
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python docs/findings/generate.py
 
-# docs/figures/rulegraph.svg, the rules of the workflow (needs graphviz).
-rulegraph: env
-	$(BIN)/python docs/rulegraph.py
+# Pictures of the pipeline, of a round and of a total, in docs/figures.
+pictures: env
+	$(BIN)/python docs/pictures.py
 
 # Renew the lock from pyproject.toml (needs uv).
 lock:
