@@ -54,7 +54,7 @@ def test_modules_keep_their_contracts(name, project):
 
 
 def test_the_guide_has_a_module_of_each_kind():
-    assert len(MODULES) == 5
+    assert len(MODULES) == 4
 
 
 def test_experiment_is_valid(project):
