@@ -30,10 +30,10 @@ RULES = {
     "audit": ((2, 0), "attack a method", "results/*/audits/"),
     "define": ((2, 2), "list runs and figures", "results/*/*.json"),
     "aggregate": ((3, 1), "join the runs", "results/*/results.nc"),
-    "figures": ((4, 2), "draw", "results/*/figures/"),
-    "report": ((5, 1), "judge and explain", "results/report/*/"),
-    "overview": ((6, 1), "link all reports", "results/report/"),
-    "everything": ((6, 2), "wait for all files", ""),
+    "figures": ((3, 2), "draw", "results/*/figures/"),
+    "report": ((4, 1), "judge and explain", "results/report/*/"),
+    "overview": ((4, 0), "link all reports", "results/report/"),
+    "everything": ((4, 2), "wait for all files", ""),
 }
 # Which rule waits for which, with the bend of the arrow.
 WAITS = {
@@ -41,7 +41,7 @@ WAITS = {
     ("prepare", "run"): -0.35,
     ("prepare", "audit"): 0,
     ("partition", "run"): 0,
-    ("partition", "report"): 0.22,
+    ("partition", "report"): 0.24,
     ("run", "aggregate"): 0,
     ("define", "aggregate"): 0,
     ("define", "figures"): 0,
@@ -54,7 +54,7 @@ WAITS = {
     ("figures", "everything"): 0,
     ("report", "overview"): 0,
     ("report", "everything"): 0,
-    ("overview", "everything"): 0,
+    ("overview", "everything"): 0.8,
 }
 
 
@@ -118,14 +118,15 @@ def _arrow(axes: Axes, start, end, bend: float = 0, **style) -> None:
 
 def pipeline() -> Figure:
     """Draw rules of the workflow with their files; an arrow leads to the rule that waits."""
-    axes = _canvas(11.3, 3.5)
+    axes = _canvas(8.75, 3.4)
     boxes = {}
     for name, ((column, row), does, file) in RULES.items():
-        x, y = 0.1 + 1.62 * column, 0.15 + 1.22 * row
-        fill = {0: _BLUE, 1: _GREEN, 2: _GREEN}.get(column, _ORANGE)
-        boxes[name] = _box(axes, (x, y), (1.36, 0.72), fill)
-        _lines(axes, x + 0.68, y + 0.53, (name, does), size=8, ha="center")
-        axes.text(x + 0.68, y + 0.1, file, size=7, family="monospace", color=_TEXT, ha="center")
+        x, y = 0.1 + 1.68 * column, 0.1 + 1.24 * row
+        fill = (_BLUE, _BLUE, _GREEN, _ORANGE, _ORANGE)[column]
+        boxes[name] = _box(axes, (x, y), (1.48, 0.72), fill)
+        _lines(axes, x + 0.74, y + 0.53, (name, does), size=9, ha="center")
+        style = {"size": 7.5, "family": "monospace", "color": _TEXT, "ha": "center"}
+        axes.text(x + 0.74, y + 0.1, file, **style)
     for (before, after), bend in WAITS.items():
         ends = [
             (box.get_x() + box.get_width() / 2, box.get_y() + box.get_height() / 2)
@@ -178,27 +179,27 @@ STEPS = (
 
 def round_of_admm() -> Figure:
     """Draw a round of consensus ADMM, with the place of the noise for each family of methods."""
-    axes = _canvas(10.2, 3.95)
-    _box(axes, (0.1, 3.25), (10, 0.6), _PLAIN)
+    axes = _canvas(8.6, 3.95)
+    _box(axes, (0.1, 3.25), (8.4, 0.6), _PLAIN)
     mean = r"global model $w$: mean of what the agents send, such as $z_p - \lambda_p / \rho$"
-    _lines(axes, 5.1, 3.6, ("Server", mean), ha="center")
-    _box(axes, (0.1, 0.1), (10, 2.75), "white")
+    _lines(axes, 4.3, 3.6, ("Server", mean), ha="center")
+    _box(axes, (0.1, 0.1), (8.4, 2.75), "white")
     _lines(axes, 0.25, 2.64, (r"Agent p",))
     for number, (step, noise, fill) in enumerate(STEPS):
-        x = 1.35 + 2.5 * number
-        _box(axes, (x - 1.13, 1.87), (2.26, 0.66), _PLAIN)
+        x = 1.18 + 2.08 * number
+        _box(axes, (x - 0.97, 1.87), (1.94, 0.66), _PLAIN)
         _lines(axes, x, 2.32, step, ha="center")
         if number:
-            _arrow(axes, (x - 1.37, 2.2), (x - 1.13, 2.2))
-        _box(axes, (x - 1.13, 0.45), (2.26, 0.95), fill)
+            _arrow(axes, (x - 1.11, 2.2), (x - 0.97, 2.2))
+        _box(axes, (x - 0.97, 0.45), (1.94, 0.95), fill)
         _lines(axes, x, 1.19, noise, ha="center")
         _arrow(axes, (x, 1.4), (x, 1.87))
-    _arrow(axes, (1.35, 3.25), (1.35, 2.53))
-    axes.text(1.45, 3.01, "$w$", size=8.5, color=_TEXT, va="center")
-    _arrow(axes, (8.85, 2.53), (8.85, 3.25))
-    axes.text(8.75, 3.01, "message", size=8.5, color=_TEXT, ha="right", va="center")
+    _arrow(axes, (1.18, 3.25), (1.18, 2.53))
+    axes.text(1.28, 3.01, "$w$", size=8.5, color=_TEXT, va="center")
+    _arrow(axes, (7.42, 2.53), (7.42, 3.25))
+    axes.text(7.32, 3.01, "message", size=8.5, color=_TEXT, ha="right", va="center")
     note = "A method adds noise in one of these places. Its message reads the records only through that step."
-    axes.text(5.1, 0.22, note, size=8.5, color=_TEXT, ha="center")
+    axes.text(4.3, 0.22, note, size=8.5, color=_TEXT, ha="center")
     return axes.figure
 
 
