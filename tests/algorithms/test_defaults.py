@@ -30,6 +30,15 @@ DEFAULTS = {
     "dvp": {"rho": HUANG, "tolerance": 1e-5, "average": None},
     "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto", "average": None},
     "dpsgd": {"learning_rate": 0.1, "sampling": 1.0},
+    # The papers' steps follow from constants of a loss, and their pull from the budget.
+    "accelerated_dpsgd": {"learning_rate": 0.1, "sampling": 1.0, "convexity": 0},
+    "localized_dpsgd": {
+        "learning_rate": 0.1,
+        "sampling": 1.0,
+        "convexity": 0.01,
+        "growth": 8,
+        "phase_rounds": 10,
+    },
     "centralized": {},
     # The suite's: their papers have other data, and other neighbours.
     "dp_fedavg": {"learning_rate": 0.005, "local_updates": 20, "clip": 1},
@@ -66,6 +75,15 @@ DEFAULTS = {
         "clip_predictions": 1,
         "share": 0.5,
     },
+    "vimadmm": {
+        "rho": 1,
+        "coupling": "parallel",
+        "learning_rate": 0.1,
+        "local_updates": 1,
+        "clip": 1,
+        "clip_predictions": 1,
+        "share": 0.5,
+    },
     "frank_wolfe": {"radius": 10},
     "local_only": {"parties": 1},
     "one_agent": {},
@@ -82,7 +100,7 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_those_of_the_papers(name):
-    features = ("sharing", "vertical_sgd", "local_only", "frank_wolfe")
+    features = ("sharing", "vimadmm", "vertical_sgd", "local_only", "frank_wolfe")
     over_columns = any(each in name for each in features)
     setting = COLUMNS if over_columns else ROWS
     if name in ("prox_al", "cprox_al", "fedavg_penalty", "primal_dual"):

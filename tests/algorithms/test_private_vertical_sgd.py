@@ -58,7 +58,7 @@ def test_an_epoch_costs_one_normal_release(relation):
     )
 
 
-def released(monkeypatch, dataset, relation, second=None):
+def released(monkeypatch, dataset, relation, second=None, name=NAME, params=None):
     """Return the values of every release of the first party, and the sizes of their noise.
 
     With the released values of another run in their place, see `second`.
@@ -85,8 +85,8 @@ def released(monkeypatch, dataset, relation, second=None):
     spec = RunSpec(
         **specification(
             dataset,
-            NAME,
-            {**PARAMS, "init_std": 3},
+            name,
+            {**PARAMS, "init_std": 3} if params is None else params,
             [3, 4],
             rounds=3,
             epsilon=EPS,

@@ -36,6 +36,12 @@ METHODS = [
     ("iceadmm", {"rho": 0.1, "a": 4}, 400),
     ("iceadmm", {"rho": 0.1, "a": 4, "local_updates": 3}, 400),
     ("dpsgd", {"learning_rate": 2}, 300),
+    ("accelerated_dpsgd", {"learning_rate": 1}, 800),
+    (
+        "localized_dpsgd",
+        {"learning_rate": 2, "convexity": 1e-3, "growth": 1, "phase_rounds": 30},
+        300,
+    ),
     ("dp_fedavg", {"learning_rate": 2, "local_updates": 1} | FAR, 300),
     ("dp_scaffold", {"learning_rate": 1, "local_updates": 2}, 300),
     ("fed_plt", {"rho": 0.1, "learning_rate": 4, "local_updates": 3}, 300),
@@ -46,7 +52,13 @@ METHODS = [
     ("centralized", {}, 1),
 ]
 # What is left of the way to the optimum with equal sites that count alike, as docs/methods/problems.md has it.
-LEFT = {"dp_fedavg": 0.096, "fedpd": 0.078, "nbafl": [0.046, 0.0025], "amp": 0.13}
+LEFT = {
+    "localized_dpsgd": 0.0016,
+    "dp_fedavg": 0.096,
+    "fedpd": 0.078,
+    "nbafl": [0.046, 0.0025],
+    "amp": 0.13,
+}
 EXACT = {"pvp", "private_admm"}
 # Ends elsewhere, below.
 OTHERS = {"amp", "nbafl", "one_agent"}
@@ -192,6 +204,13 @@ def test_amp_ends_at_the_mean_of_the_agents_own_optima(sizes, average):
     assert stated_here.gap(wanted) > 1e-6
     if (sizes, average) == ("equal", "agents"):
         assert stated_here.gap(ends(trace)) == pytest.approx(LEFT["amp"], rel=0.05)
+
+
+def test_pulls_that_grow_stop_models_on_their_way():
+    here = Stated("equal", "agents")
+    for rounds in (200, 300):
+        trace = run("localized_dpsgd", {"learning_rate": 2}, rounds, "equal", stated("agents"))
+        assert here.gap(ends(trace)) == pytest.approx(LEFT["localized_dpsgd"], rel=0.05)
 
 
 @settings

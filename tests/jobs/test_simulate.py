@@ -158,6 +158,7 @@ def test_loaded_data_keep_their_default_problem():
 
 NOISY = ["objp", "objt", "outp", "dp_admm", "dpsgd", "pvp", "dvp", "dp_admm_sharing"]
 NOISY += ["dp_fedavg", "dp_scaffold", "fed_plt", "private_admm", "nbafl", "iceadmm", "amp"]
+NOISY += ["accelerated_dpsgd", "localized_dpsgd"]
 
 
 def total(name, sensitivity, **given):

@@ -16,6 +16,8 @@ from admmbench.spec.run import RunSpec
 METHODS: tuple[tuple[str, dict[str, float], dict[str, str]], ...] = (
     ("dpsgd", {}, {}),
     ("dpsgd", {}, {"trust": "secure_sum"}),
+    ("accelerated_dpsgd", {}, {}),
+    ("localized_dpsgd", {"phase_rounds": 1}, {"trust": "secure_sum"}),
     ("objp", {"local_updates": 2}, {}),
     ("objt", {}, {"noise": "gaussian"}),
     ("iceadmm", {"local_updates": 2}, {}),

@@ -29,6 +29,7 @@ CLIPPED = STEPS | {"clip": [0.01, 1.0, 1e3]}
 ADMM = {"rho": [0.01, 0.3, 5.0]}
 INEXACT = ADMM | {"a": [0.1, 5.0], "local_updates": [1, 3]}
 METHODS = {
+    "accelerated_dpsgd": {"learning_rate": [0.1, 4.0], "sampling": [0.5, 1.0]},
     "amp": {"noise_share": [0.5, 0.9]},
     "dp_admm": ADMM | {"a": [0.1, 1.0]},
     "dp_fedadmm": CLIPPED,
@@ -38,6 +39,7 @@ METHODS = {
     "dpsgd": {"learning_rate": [0.1, 4.0], "sampling": [0.5, 1.0]},
     "dvp": ADMM,
     "iceadmm": INEXACT,
+    "localized_dpsgd": {"convexity": [0.01, 10.0], "phase_rounds": [1, 2]},
     "nbafl": ADMM | {"clip": [0.01, 10.0]},
     "objp": INEXACT | {"proximity": ["sqrt", "smooth", "strong"]},
     "objt": INEXACT,

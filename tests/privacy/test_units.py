@@ -16,6 +16,8 @@ from tests.audit.runs import TWO, WEIGHED_BY_AGENT, make_spec
 
 PARAMS = {
     "dpsgd": {"learning_rate": 4.0},
+    "accelerated_dpsgd": {"learning_rate": 4.0, "convexity": 0.1},
+    "localized_dpsgd": {"learning_rate": 4.0, "phase_rounds": 2},
     "dp_scaffold": {"learning_rate": 2.0, "local_updates": 2},
     "fed_plt": {"learning_rate": 2.0, "local_updates": 2},
     "dp_fedavg": {"learning_rate": 4.0, "local_updates": 3, "clip": 0.3},
