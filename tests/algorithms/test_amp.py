@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from scipy import integrate, optimize, stats
 from scipy.special import expit, softmax
 
@@ -334,6 +335,38 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
         assert log_ratio <= inside * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+@pytest.mark.parametrize("total", [0.5, 2.0])
+def test_the_profile_leads_to_less_noise_at_one_total(total, relation):
+    """It is reached by the same formulas for noise, with a larger budget, and independently by the mean excess."""
+    found = {}
+    privacy = {"total": total, "relation": relation}
+    for bound in ("quantile", "profile"):
+        *_, federation = released(in_unit_ball(), LOGISTIC, {"bound": bound}, privacy=privacy)
+        assert 0.99 * total <= federation.ledgers[0].epsilon(DELTA) <= total
+        found[bound] = federation.privacy.epsilon
+    assert found["profile"] > 1.1 * found["quantile"]
+    inside, out = 0.99 * found["profile"], 0.01 * found["profile"]
+    times = 1 if relation == "zero_out" else 2
+    u = times * 0.9 * inside / (2 * (1 + stats.chi.isf(0.99 * DELTA, 2)))
+    t = math.sqrt(-2 * math.log(0.01 * DELTA))
+    u_out = out / (1 + t)
+    known = math.log1p(0.1 * inside / 2) + u**2 / 2 + u_out * t + u_out**2 / 2
+    excess, _ = integrate.quad(
+        lambda r: stats.chi.pdf(r, times) * max(-math.expm1(total - known - u * r), 0), 0, 20
+    )
+    assert 0.9 * DELTA < excess + 0.01 * DELTA * (1 - excess) <= 1.1 * DELTA
+
+
+def test_bounds_change_no_noise_at_one_budget():
+    models = [
+        released(in_unit_ball(), LOGISTIC, {"bound": bound}, epsilon=EPS)[0]
+        for bound in ("quantile", "profile")
+    ]
+    np.testing.assert_array_equal(*models)
+    assert "bound" not in TypeAdapter(AMP).dump_python(AMP())
+
+
 # What is refused
 
 
@@ -344,6 +377,7 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
         ({"loss": "sigmoid"}, {}, "amp needs a convex loss"),
         ({"loss": "squared_hinge"}, {}, "amp needs a loss whose derivative is bounded"),
         ({"loss": {"name": "logistic", "floor": 0.1}}, {}, "amp needs a loss without a floor"),
+        (SOFTMAX, {"params": {"bound": "profile"}}, "amp needs a loss"),
         (LOGISTIC, {"rounds": 3}, "rounds: amp does all in one round, got 3; set rounds: 1"),
         (LOGISTIC, {"variant": "reference"}, "variant: amp has no authors' code to follow"),
         (LOGISTIC, {"privacy": {"trust": "secure_sum"}}, "secure_sum does not suit amp"),

@@ -30,7 +30,7 @@ ADMM = {"rho": [0.01, 0.3, 5.0]}
 INEXACT = ADMM | {"a": [0.1, 5.0], "local_updates": [1, 3]}
 METHODS = {
     "accelerated_dpsgd": {"learning_rate": [0.1, 4.0], "sampling": [0.5, 1.0]},
-    "amp": {"noise_share": [0.5, 0.9]},
+    "amp": {"noise_share": [0.5, 0.9], "bound": ["quantile", "profile"]},
     "dp_admm": ADMM | {"a": [0.1, 1.0]},
     "dp_fedadmm": CLIPPED,
     "dp_fedavg": CLIPPED,

@@ -33,6 +33,7 @@ from admmbench.privacy.noise import Sampler as Sampler
 from admmbench.privacy.noise import Shared as Shared
 from admmbench.privacy.noise import finest as finest
 from admmbench.privacy.noise import on_grid as on_grid
+from admmbench.privacy.perturbed import Perturbed as Perturbed
 from admmbench.privacy.schedule import Schedule as Schedule
 
 
