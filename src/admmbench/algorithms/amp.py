@@ -223,8 +223,10 @@ class Budget:
 
     def profile(self, contributions: int) -> Perturbed:
         """Return the same with all that is proved of a loss with one prediction."""
+        known = self.cost(contributions)
         return Perturbed(
-            *vars(self.cost(contributions)).values(),
+            known.epsilon,
+            known.delta,
             curvature=self.determinant,
             linear=self.shift(contributions),
             dimensions=self.dimensions(contributions),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,11 +37,12 @@ class AcceleratedDescent(NoisyDescent):
     bounds its curvature.
     """
 
-    state = Accelerated
+    state: ClassVar[type[Models]] = Accelerated
 
     def init(self, federation: RowFederation) -> Accelerated:
         """All variables start at zero."""
         start = super().init(federation)
+        assert isinstance(start, Accelerated)
         for each in fields(self.state)[2:]:
             setattr(start, each.name, np.zeros_like(start.w))
         return start

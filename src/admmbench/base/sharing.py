@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,6 +15,7 @@ from admmbench.base.algorithm import Algorithm, Resources, parameters
 from admmbench.base.types import Array, ColumnBlock, ColumnFederation, Messages
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns, Columns
+from admmbench.problems.needs import Need
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
     sharing = ("columns",)
     variables = {"lyapunov": ("1", "Lyapunov function")}
     resources = Resources(state_copies=1)
-    needs = ("quadratic penalty",)  # (6) is a quadratic
+    needs: ClassVar[tuple[Need, ...]] = ("quadratic penalty",)  # (6) is a quadratic
 
     rho: Annotated[float, Field(gt=0)] = 1.0
     coupling: Literal["parallel", "averaged", "sequential"] = "parallel"
