@@ -211,7 +211,7 @@ def test_paths_of_a_second_file_follow(tmp_path):
         ),
         (
             {"agents": 1000, "dataset": {**TABLE, "group": ""}},
-            r"fewer than two methods; amp; dp_admm; .* and \d+ more: --agents: 1000 agents cannot",
+            r"fewer than two methods; accelerated_dpsgd; amp; .* and \d+ more: --agents: 1000 agents cannot",
         ),
         ({"loss": "huber"}, "more: loss huber: it needs numbers as targets"),
         ({"methods": ["objp", "obpj"]}, "did you mean 'objp'"),
