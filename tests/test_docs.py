@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from admmbench import algorithms, contracts
+from admmbench import contracts
 from admmbench.claims import claims
 from admmbench.plugins import import_file
 from admmbench.privacy import ACCOUNTANTS
@@ -148,30 +148,6 @@ def test_what_a_study_takes_is_the_same_on_all_pages():
         assert words in page("README.md")
     for name in ("config/README.md", "docs/start.md"):
         assert not re.findall(r"\b(?:hours?|minutes?|days)\b", page(name))
-
-
-NEEDS = {
-    "convex": "convex loss",
-    "bounded derivative": "bounded derivative",
-    "no `floor`": "unclipped derivative",
-    "one prediction": "one output",
-}
-
-
-def test_the_table_of_what_methods_need_is_that_of_the_methods():
-    page = (ROOT / "docs/methods/problems.md").read_text()
-    table = page.split("## What methods need of a problem")[1]
-    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
-    found = {name: row for row in rows for name in re.findall(r"`(\w+)`", row[0])}
-    constrained = {"prox_al", "cprox_al", "fedavg_penalty", "primal_dual"}
-    assert set(found) == set(algorithms.list_algorithms()) - constrained
-    for name, (_, _, loss, penalty) in found.items():
-        needs, always = set(algorithms.resolve(name)().needs), loss.split(";")[0]
-        words = {word for text, word in NEEDS.items() if text in always}
-        if "logistic loss" in needs:
-            assert loss.startswith("`logistic` or `softmax`")
-        assert words == needs & set(NEEDS.values()), name
-        assert ("smooth penalty" in needs) == penalty.startswith("with a gradient"), name
 
 
 def test_the_number_of_duplicates_is_that_of_the_full_study():

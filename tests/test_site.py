@@ -7,7 +7,7 @@ import sys
 import pytest
 from sphinx.application import Sphinx
 
-from admmbench import list_algorithms, list_losses
+from admmbench import list_algorithms, list_datasets, list_losses
 from admmbench.results.reference import digests
 from tests.pages import ROOT
 
@@ -30,7 +30,7 @@ def site(tmp_path, monkeypatch):
             made,
             tmp_path / "doctrees",
             "html",
-            {"extensions": ["myst_parser", "kept_reports", "configuration_keys"]},
+            {"extensions": ["myst_parser", "kept_reports", "configuration_keys", "built_in"]},
             status=None,
             warningiserror=True,
         ).build()
@@ -120,10 +120,25 @@ def test_the_reference_has_every_name_for_plug_ins():
     assert {"Algorithm", "parameters"} < names <= named
 
 
+def test_overviews_have_what_methods_need_and_the_sizes_of_data_sets(site):
+    page = "```{overview} methods\n```\n\n```{overview} data-sets\n```"
+    text = (site(page) / "index.html").read_text()
+    rows = re.findall(r"<tr.*?</tr>", text.replace("\n", ""))
+    cells = [[re.sub("<.*?>", "", each) for each in re.findall("<td.*?</td>", row)] for row in rows]
+    found = {row[0]: row[1:] for row in cells if row}
+    assert {*found} == {*list_algorithms(), *list_datasets()} - {"table", "synthetic_qp"}
+    needs = "convex loss, smooth penalty, bounded derivative, one output"
+    assert found["dvp"][0].startswith("DVP: ADMM with dual variable perturbation")
+    assert found["dvp"][1:] == ["rows", needs]
+    assert found["sklearn_logistic"][1] == "rows or columns"
+    assert found["objt"][1:] == ["rows", "nothing"]
+    assert found["digits"] == ["1,437 + 360", "64", "10 classes"]
+    assert found["diabetes"] == ["354 + 88", "11", "numbers"]
+
+
 def test_the_tables_have_every_method_and_loss():
     methods = (ROOT / "docs/methods/index.md").read_text()
-    rows = " ".join(line.split("|")[1] for line in methods.splitlines() if line.startswith("| `"))
-    assert set(re.findall(r"`(\w+)`", rows)) >= set(list_algorithms())
+    assert set(re.findall(r"`(\w+)`", methods)) >= set(list_algorithms())
     losses = (ROOT / "docs/methods/problems.md").read_text()
     assert all(f"| `{name}` |" in losses for name in list_losses())
 
