@@ -1,10 +1,12 @@
 """Accounts without a run, against runs, and against dp-accounting."""
 
+import itertools
 import json
 import re
 
 import dp_accounting as dp
 import pytest
+from dp_accounting.gaussian_mechanism import get_epsilon_gaussian
 
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
@@ -34,6 +36,67 @@ def test_a_run_has_the_totals_of_its_account(algorithm, more):
     gaussian = account.curve.gaussian
     assert (trace.mu.item(), trace.regret.item()) == pytest.approx(gaussian, rel=1e-9)
     assert trace.hits.values == pytest.approx(account.curve.power(trace.false_alarms), rel=1e-9)
+
+
+GRID = [
+    ("objp", {"privacy": {"noise": "gaussian"}}),
+    ("objp", {"privacy": {"noise": "gaussian"}, "params": {"local_updates": 3}}),
+    ("outp", {}),
+    ("dpsgd", {"privacy": {"trust": "secure_sum"}}),
+    ("dpsgd", {"noise_ratio": 0.6}),
+    ("dp_fedavg", {"params": {"clip": 1.0, "local_updates": 2}}),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "more"), GRID)
+def test_noise_for_a_mu_gives_the_totals_of_its_normal_curve(algorithm, more):
+    """Formulas of dp-accounting, on 216 settings in all; one number is enough where all noise is normal."""
+    data = load_dataset("digits")
+    for mu, rounds, relation in itertools.product(
+        (0.05, 0.2, 0.5, 1.0, 2.0, 6.0), (2, 5, 40), ("zero_out", "replace")
+    ):
+        privacy = {**more.get("privacy", {}), "mu": mu, "relation": relation}
+        settings = {**RUN, **more, "algorithm": algorithm, "rounds": rounds, "privacy": privacy}
+        account = of_run(RunSpec(**settings), data)
+        found = account.curve.gaussian
+        assert 0.99 * mu <= found.mu <= mu
+        assert found.regret == 0
+        expected = get_epsilon_gaussian(1 / found.mu, account.delta)
+        assert account.total == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "more"),
+    [("objp", {}), ("dpsgd", {"params": {"sampling": 0.1}}), ("dp_fedavg", {"noise_ratio": 0.5})],
+)
+def test_a_run_has_the_mu_that_it_states(algorithm, more):
+    privacy = {"mu": 0.7, "delta": 1e-5}
+    trace = simulate(algorithm=algorithm, **RUN, **more, privacy=privacy)
+    assert 0.99 * 0.7 <= trace.mu.item() <= 0.7
+    spec = RunSpec(algorithm=algorithm, **RUN, **more, privacy=privacy)
+    assert (spec.budget_key, spec.stated_budget) == ("privacy.mu", 0.7)
+    assert spec.at(0.3).privacy.mu == 0.3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"privacy": {"mu": -1}}, "privacy.mu: Input should be greater than 0"),
+        ({"privacy": {"mu": 1, "total": 2}}, "privacy.mu: a total or an epsilon is given too"),
+        ({"privacy": {"mu": 1}, "epsilon": 1}, "privacy.mu: a total or an epsilon is given too"),
+        ({"privacy": {"mu": 1}, "algorithm": "iadmm"}, "privacy.mu: iadmm sends everything"),
+        ({"privacy": {"mu": 1}, "sensitivity": "local"}, "privacy.mu: needs sensitivity: global"),
+        ({"privacy": {"mu": 1}, "algorithm": "amp", "rounds": 1}, "mu: no trade-off curve is"),
+        ({"privacy": {"mu": 50}}, "mu: no noise gives a mu of 50"),
+        (
+            {"privacy": {"mu": 1, "covers": "every_trial", "trials": 9}},
+            "privacy.covers: is the composition scope of privacy.total",
+        ),
+    ],
+)
+def test_a_run_refuses_a_mu_that_it_cannot_have(changes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        simulate(**{**RUN, "algorithm": "objp", **changes})
 
 
 def test_of_seeds_that_share_out_unequally_the_one_counts_that_pays_most():
@@ -178,10 +241,6 @@ def test_the_command_solves_for_a_mu(words, capsys):
         (["laplace", "--mu", "50"], "mu: no noise gives a mu of 50"),
         (["laplace", "--mu", "1", "--total", "2"], "or a total or a mu to solve for"),
         (["objp", "--mu", "1", "--total", "2", "--dataset", "digits"], "give one"),
-        (
-            ["objp", "--mu", "1", "covers=best_trial", "trials=9"],
-            "covers: is the composition scope",
-        ),
         (["iadmm", "--mu", "1", "--dataset", "digits"], "iadmm sends everything without noise"),
     ],
 )

@@ -426,6 +426,8 @@ def test_a_run_that_costs_more_than_its_total_ends_with_both(tmp_path):
     run = own_cost(tmp_path, "'gaussian', 'gradient'", draw, std=0.01)
     with pytest.raises(ValueError, match=r"asked for 2, but after round 4 the ledger has \d+"):
         run(privacy={"total": 2}, evaluate_every=4)
+    with pytest.raises(ValueError, match=r"privacy.mu: asked for 0.5, but the ledger has \d+"):
+        run(privacy={"mu": 0.5}, evaluate_every=4)
     assert run(epsilon=1).epsilon_total[-1] > 2
 
 

@@ -554,7 +554,7 @@ def test_a_method_has_totals_and_noise_of_its_own(tmp_path):
     [
         (
             {"privacy": {"total": 1}, **GLOBAL, "algorithms": [{"name": "iadmm", "label": "I"}]},
-            r"algorithms.0 (I): privacy.total: iadmm sends everything without noise, so only .inf",
+            r"algorithms.0 (I): privacy.total: iadmm sends everything without noise, so only epsilon: .inf",
         ),
         (
             {"privacy": {"noise": "laplace"}},

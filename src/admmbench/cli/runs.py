@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> None:
     spec = run_spec(options)
     data = dataset(spec, *options.data[:1])
     partition = partitions.read(spec, data, options.data[1:])
-    title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
+    title = f"{spec.algorithm} on {spec.info.name}, {spec.budget_key} {spec.stated_budget:g}"
     with shown(title) as progress:
 
         def report(done: int, total: int) -> None:

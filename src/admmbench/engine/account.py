@@ -27,7 +27,7 @@ _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.1)
 _DRAWN = (0.01, 0.05, *(tenth / 10 for tenth in range(1, 10)))
 _NO_TOTAL = "covers: is the composition scope of a total to solve for; give total and trials"
 # Settings that may stand beside the mapping that they belong to.
-_WITHIN = {"params": ("sampling",), "privacy": ("total", "covers", "trials")}
+_WITHIN = {"params": ("sampling",), "privacy": ("total", "mu", "covers", "trials")}
 
 
 class Account(NamedTuple):
@@ -96,8 +96,8 @@ def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
     name
         Of the mechanism or the method, or the path of a plug-in.
     settings
-        Fields of `Mechanism`; or arguments of `simulate`, beside which keys of its ``privacy``, the parameter
-        ``sampling`` and a ``mu`` to solve for may stand. The sensitivity is global if it is not stated.
+        Fields of `Mechanism`; or arguments of `simulate`, beside which keys of its ``privacy`` and the parameter
+        ``sampling`` may stand. The sensitivity is global if it is not stated.
 
     Returns
     -------
@@ -120,20 +120,12 @@ def of(name: str, settings: Mapping[str, Any]) -> tuple[str, Account]:
     for key, inner in _WITHIN.items():
         moved = {part: arguments.pop(part) for part in inner if part in arguments}
         arguments[key] = {**arguments.get(key, {}), **moved}
-    mu = arguments.pop("mu", None)
-    if mu is not None:
-        mu = checked(Positive, mu, "mu")
-        if "epsilon" in arguments or "total" in arguments["privacy"]:
-            raise ValueError("mu: is solved for in the place of an epsilon or a total; give one")
-        if {"covers", "trials"} & set(arguments["privacy"]):
-            raise ValueError(_NO_TOTAL)
-        arguments["privacy"]["total"] = 1.0  # the budget that is solved for replaces its own
     spec = checked(RunSpec, arguments, "")
-    account = of_run(spec, load_dataset(spec.dataset), mu)
+    account = of_run(spec, load_dataset(spec.dataset))
     return f"{name} on {spec.info.name}: {spec.rounds} rounds", account
 
 
-def of_run(spec: RunSpec, dataset: Dataset, mu: float | None = None) -> Account:
+def of_run(spec: RunSpec, dataset: Dataset) -> Account:
     """Account for a run; where a total or a mu is stated, with the budget of a release that leads to it.
 
     Where seeds give agents other numbers of records, it is that of the seed whose agent pays most.
@@ -143,7 +135,7 @@ def of_run(spec: RunSpec, dataset: Dataset, mu: float | None = None) -> Account:
     accounts = []
     for part in spec.parts:
         problem = bind(part, dataset)
-        budget = accounting.budget(part, problem, mu)
+        budget = accounting.budget(part, problem)
         ledger = accounting.ledger(part, problem, budget)
         accounts.append(Account(f"epsilon {budget.epsilon:.4g}", ledger, part.delta))
     return max(accounts, key=lambda each: each.total) if len(accounts) > 1 else accounts[0]

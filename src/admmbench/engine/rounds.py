@@ -380,6 +380,11 @@ def _of_releases(spec: RunSpec, federation: AnyFederation) -> dict[str, NDArray[
     if guarantees.guarantee(spec).kind != "none" and all(ledgers):
         found = least_private(ledger.composition() for ledger in ledgers)
     mu, regret = found.gaussian
+    if not mu <= (spec.privacy.mu or math.inf) * (1 + _ROUNDING):
+        raise ValueError(
+            f"privacy.mu: asked for {spec.privacy.mu:g}, but the ledger has {mu:.4g}: the noise of {spec.algorithm} is "
+            "not what its `cost` says"
+        )
     hits = found.power(FALSE_ALARMS)
     return {"mu": np.array(mu), "regret": np.array(regret), "hits": hits}
 

@@ -13,8 +13,8 @@ from admmbench.problems.rows import BoundRows
 from admmbench.spec.facts import RunFacts
 
 
-def budget(run: RunFacts, problem: BoundProblem[Any], mu: float | None = None) -> Privacy:
-    """Return the budget of one release, solved for where a total is given, or a mu in its place.
+def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
+    """Return the budget of one release, solved for where a total or a mu is given.
 
     The bound problem has the numbers of records, and the bounds on records.
     """
@@ -30,8 +30,8 @@ def budget(run: RunFacts, problem: BoundProblem[Any], mu: float | None = None) -
     def ledger_at(epsilon: float) -> Ledger:
         return ledger(run, problem, Privacy(epsilon, *settings))
 
-    if mu is not None:
-        return Privacy(calibrate_mu(ledger_at, mu), *settings)
+    if run.privacy.mu is not None:
+        return Privacy(calibrate_mu(ledger_at, run.privacy.mu), *settings)
     if total is None:
         return Privacy(run.epsilon, *settings)
     return Privacy(calibrate(ledger_at, total, run.delta, partial(total_in_scope, run)), *settings)

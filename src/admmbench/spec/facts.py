@@ -10,7 +10,7 @@ import operator
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError
@@ -19,7 +19,7 @@ from admmbench import algorithms, datasets, partition, plugins, problems
 from admmbench.base.algorithm import Algorithm
 from admmbench.privacy import ACCOUNTANTS, Accountant, Neighbours, Release, delta_warning
 from admmbench.spec.fields import SEEDS, PrivacySettings, Seeds, Settings
-from admmbench.validation import Epsilon, configured, messages
+from admmbench.validation import Epsilon, Number, configured, messages
 
 
 class MethodError(ValueError):
@@ -49,10 +49,12 @@ def _partition(agents: str) -> partition.Partition:
 
 
 class PrivacyOfRun(PrivacySettings):
-    """Settings of privacy of a run, and the total, where noise is solved for."""
+    """Settings of privacy of a run, and the total or the mu, where noise is solved for."""
 
     total: Epsilon | None = None
     """Total privacy loss ε of the whole run, instead of epsilon."""
+    mu: Annotated[Number, Field(gt=0)] | None = Field(None, exclude_if=operator.not_)
+    """Mu of Gaussian differential privacy of the whole run, instead of epsilon."""
 
 
 class RunFacts(Settings):
@@ -161,7 +163,13 @@ class RunFacts(Settings):
     @property
     def stated_budget(self) -> float:
         """Return the budget that a user stated: of the whole run, or of one release."""
-        return self.epsilon if self.privacy.total is None else self.privacy.total
+        return self.privacy.total or self.privacy.mu or self.epsilon
+
+    @property
+    def budget_key(self) -> str:
+        """Return the setting that states the budget."""
+        key = "total" if self.privacy.total else "mu" if self.privacy.mu else ""
+        return f"privacy.{key}" if key else "epsilon"
 
     @property
     def private(self) -> bool:
@@ -195,9 +203,10 @@ class RunFacts(Settings):
 
     def at(self, budget: float) -> Self:
         """Return the run with another budget, of the same kind."""
-        if self.privacy.total is None:
+        place, _, key = self.budget_key.rpartition(".")
+        if not place:
             return self.model_copy(update={"epsilon": budget})
-        privacy = self.privacy.model_copy(update={"total": budget})
+        privacy = self.privacy.model_copy(update={key: budget})
         return self.model_copy(update={"privacy": privacy})
 
     @property

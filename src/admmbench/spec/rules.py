@@ -88,8 +88,8 @@ def _measures_theorem(run: RunFacts) -> bool:
 
 
 def _missing_guarantee(run: RunFacts) -> str:
-    """Return why a stated finite total has no guarantee; empty if it has one, or no finite total is stated."""
-    if math.isinf(run.privacy.total or math.inf):
+    """Return why a stated total or mu has no guarantee; empty if it has one, or no finite one is stated."""
+    if run.budget_key == "epsilon" or math.isinf(run.stated_budget):
         return ""
     guarantee = guarantee_with_noise(run)
     return guarantee.conditions if guarantee.kind == "none" else ""
@@ -139,6 +139,12 @@ SETTING_RULES: list[Rule[RunFacts]] = [
         "one kind of budget",
         lambda run: run.privacy.total is not None and math.isfinite(run.epsilon),
         "epsilon: privacy.total is given too, from which it follows",
+        "give one of them",
+    ),
+    Rule(
+        "a mu alone",
+        lambda run: run.privacy.mu and (run.privacy.total or math.isfinite(run.epsilon)),
+        "privacy.mu: a total or an epsilon is given too, which follows from it",
         "give one of them",
     ),
 ]
@@ -316,7 +322,7 @@ PRIVACY_RULES: list[Rule[RunFacts]] = [
     ),
     Rule(
         "changing noise at a total",
-        lambda run: run.noise_ratio != 1 and run.privacy.total is None,
+        lambda run: run.noise_ratio != 1 and run.budget_key == "epsilon",
         "noise_ratio: {0.noise_ratio:g} changes the noise of rounds at one privacy.total, which is not given",
         "state it, or leave noise_ratio out",
     ),
@@ -339,7 +345,7 @@ PRIVACY_RULES: list[Rule[RunFacts]] = [
     Rule(
         "a total of what has noise",
         lambda run: run.method.release is None and _missing_guarantee(run),
-        "privacy.total: {0.algorithm} sends everything without noise, so only .inf is possible",
+        "{0.budget_key}: {0.algorithm} sends everything without noise, so only epsilon: .inf is possible",
         "set it, or use a method with noise",
         blames_method=True,
     ),
@@ -350,13 +356,13 @@ PRIVACY_RULES: list[Rule[RunFacts]] = [
             and _missing_guarantee(run)
             and run.method.guarantee("global").kind != "none"
         ),
-        "privacy.total: needs sensitivity: global, as nothing is guaranteed with local sensitivity",
+        "{0.budget_key}: needs sensitivity: global, as nothing is guaranteed with local sensitivity",
         "set it, or state epsilon",
     ),
     Rule(
         "a total with a guarantee",
         _missing_guarantee,
-        "privacy.total: {0.algorithm} guarantees nothing: {1}",
+        "{0.budget_key}: {0.algorithm} guarantees nothing: {1}",
         "state epsilon, or use another method",
         blames_method=True,
     ),

@@ -33,15 +33,15 @@ _EXTENT = ("rounds", "evaluate_every", "time_limit")
 _SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
 _FILE = re.compile(
     r"[^/]+/[^/]+-[0-9a-f]{12}/(|logs/|benchmarks/|checkpoints/)"
-    r"(epsilon|total)=([0-9.e+-]+|inf)\+seeds=[0-9]+-[0-9]+(|\.nc|\.log|\.tsv)"
+    r"(epsilon|total|mu)=([0-9.e+-]+|inf)\+seeds=[0-9]+-[0-9]+(|\.nc|\.log|\.tsv)"
 )
 
 _FILE_OF_PARTITIONS = re.compile(r"[a-z_]+-[0-9a-f]{8}(\+seeds=[0-9]+-[0-9]+)?\.nc")
 
 
 def budget_name(spec: RunSpec) -> str:
-    """Return the name of a run's budget: ``epsilon`` of one release or ``total`` of the whole run, perhaps infinite."""
-    kind = "epsilon" if spec.privacy.total is None else "total"
+    """Return the name of a run's budget: ``epsilon`` of one release, ``total`` or ``mu`` of the whole run."""
+    kind = spec.budget_key.rpartition(".")[2]
     short = f"{spec.stated_budget:g}"
     exact = short if float(short) == spec.stated_budget else repr(spec.stated_budget)
     return f"{kind}={exact}"
@@ -52,6 +52,7 @@ def run_folder(spec: RunSpec) -> str:
     replacements = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
     settings = spec.complete() | replacements
     del settings["epsilon"], settings["privacy"]["total"]
+    settings["privacy"].pop("mu", None)
     extent = {key: settings.pop(key) for key in _EXTENT}
     digits = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
     return f"{dataset_folder(spec.dataset)}/{Path(spec.algorithm).stem}-{digits}"
