@@ -1,5 +1,7 @@
 """Many canaries in one run: the bound against another implementation and mechanisms whose epsilon is known."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -107,6 +109,39 @@ def test_odds_are_what_they_say(law):
     assert np.mean(right) == pytest.approx(np.mean(promised), abs=0.03)
 
 
+def gaussian_scores(rng, mu, canaries, hidden):
+    """Return coins, and scores of a Gaussian mechanism that each canary moves by mu in a direction of its own."""
+    coins = rng.random(canaries) < 0.5
+    shifts = mu * np.linalg.qr(rng.normal(size=(canaries + hidden, canaries)))[0].T
+    release = coins @ shifts + rng.normal(size=canaries + hidden)
+    return coins, one_run.log_odds([("gaussian", release)], shifts)
+
+
+def test_the_mu_of_a_gaussian_mechanism_is_estimated():
+    """Over 240 settings, errors of the estimate are standard normal in units of its standard error."""
+    rng, errors = np.random.default_rng(0), []
+    for mu, canaries, hidden in itertools.product(
+        (0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0),
+        (40, 60, 100, 160),
+        (1, 3, 9, 20, 40, 60),
+    ):
+        coins, scores = gaussian_scores(rng, mu, canaries, hidden)
+        estimate, error = one_run.estimate_mu(scores, coins)
+        errors.append((estimate - mu) / error)
+    assert len(errors) == 240
+    assert abs(np.mean(errors)) < 0.25
+    assert 0.85 < np.std(errors) < 1.15
+    assert np.abs(errors).max() < 4
+
+
+@pytest.mark.parametrize(
+    ("scores", "coins"),
+    [([1.0, 2.0, 3.0], [True, True, False]), ([1.0] * 4, [True, True, False, False])],
+)
+def test_nothing_is_estimated_of_too_little(scores, coins):
+    assert one_run.estimate_mu(np.array(scores), np.array(coins)) == (None, None)
+
+
 def test_odds_of_one_canary_are_those_of_the_best_test():
     shift, noise = np.array([[0.3, -1.0]]), np.array([0.7, 0.2])
     best = ((noise**2).sum() - ((noise - shift[0]) ** 2).sum()) / 2
@@ -146,6 +181,8 @@ def test_methods_as_they_are_pass(name, changes):
     assert attack in words().summary(found)
     assert found.one_run.epsilon_lower < found.one_run.epsilon_power
     assert found.one_run.epsilon_power == pytest.approx(2.25, abs=0.15)
+    assert 0 <= found.one_run.mu_estimate < 4
+    assert "By an estimate, which is no bound, mu is" in words().sentence(found.findings[-1])
 
 
 def test_too_little_noise_is_found_by_one_run(monkeypatch):

@@ -44,7 +44,7 @@ class Kind(StrEnum):
     # attack; shown, power and total (ε); hits, alarms and allowed (fractions of runs); evidence against the curve, of
     # which 1 refutes it; runs on each data set, and of_runs that were planned
     ATTACK = "attack"
-    GUESSES = "guesses"  # guesses, right, canaries; shown, power and total (ε)
+    GUESSES = "guesses"  # guesses, right, canaries; shown, power and total (ε); mu and its error: estimates
     # Why a level does not apply, or why there is nothing to audit.
     NO_NOISE = "no_noise"
     HIDDEN_NOISE = "hidden_noise"
@@ -148,6 +148,9 @@ class ManyCanaries(Strict):
     epsilon_lower: float
     epsilon_power: float
     """Total, lower bound and power as in `Audit`, of these rounds."""
+    mu_estimate: float | None = None
+    mu_error: float | None = None
+    """Estimate of mu, and its standard error, by which nothing is judged; None if there is none."""
 
 
 class Audit(Strict):

@@ -4,6 +4,9 @@ A fair coin decides for each of m records whether the run has it, or what a neig
 messages guesses the coins, and may keep silent about some. Guesses about an (epsilon, delta)-private run are hardly
 more often right than coins that show heads with the probability ``1 / (1 + exp(-epsilon))`` (Steinke, Nasr and
 Jagielski 2023, theorem 5.2).
+
+Sums of many scores are nearly normal, so that the distance between canaries that are there and others estimates mu
+(Agrawal et al. 2026, https://arxiv.org/abs/2606.12733). Nothing is judged by the estimate, which is no bound.
 """
 
 from __future__ import annotations
@@ -114,6 +117,7 @@ def attack(
     for observer, rows in shifts.items():
         scores[canaries.observers == observer] = log_odds(noise_without[observer], np.array(rows))
     guesses, right = guess(scores, canaries.coins, spec.delta, confidence)
+    mu, error = estimate_mu(scores, canaries.coins)
     total = dearest(run.federation.ledgers, spec.delta).epsilon(spec.delta)
     many = ManyCanaries(
         canaries=len(scores),
@@ -125,8 +129,10 @@ def attack(
         epsilon_power=epsilon_lower_by_guesses(
             len(scores), len(scores), len(scores), spec.delta, confidence
         ),
+        mu_estimate=mu,
+        mu_error=error,
     )
-    counts = {"guesses": guesses, "right": right, "canaries": len(scores)}
+    counts = {"guesses": guesses, "right": right, "canaries": len(scores), "mu": mu, "error": error}
     bound, power = many.epsilon_lower, many.epsilon_power
     seen = fact(Kind.GUESSES, **counts, shown=bound, power=power, total=total)
     fault = None if bound <= total else seen
@@ -266,6 +272,36 @@ def guess(scores: Array, coins: Array, delta: float, confidence: float) -> tuple
     guesses = int(choices[len(choices) - 1 - np.argmax(bounds[::-1])])
     guessed = order[:guesses]
     return guesses, int(((scores[guessed] > 0) == coins[guessed]).sum())
+
+
+def estimate_mu(scores: Array, coins: Array) -> tuple[float | None, float | None]:
+    """Estimate mu of Gaussian differential privacy from the scores of many canaries, with its standard error.
+
+    Scores of a Gaussian mechanism are normal, at a distance of mu standard deviations between canaries that are there
+    and others. Where canaries hide each other, or move messages less than the worst record, the estimate is smaller.
+
+    Parameters
+    ----------
+    scores
+        Logarithms of the odds of each coin, shape (m,).
+    coins
+        Whether the run has each canary, shape (m,).
+
+    Returns
+    -------
+    float, float
+        None for both where there are too few canaries, or scores without a spread.
+    """
+    parts = [scores[coins], scores[~coins]]
+    if min(map(len, parts)) < 2:
+        return None, None
+    deviations = [part - part.mean() for part in parts]
+    spread = math.sqrt(sum((each**2).sum() for each in deviations) / (len(scores) - 2))
+    if not 0 < spread < math.inf:
+        return None, None
+    mu = max(0.0, float(parts[0].mean() - parts[1].mean()) / spread)
+    variance = sum(1 / len(part) for part in parts) + mu**2 / (2 * len(scores))
+    return mu, math.sqrt(variance)
 
 
 def epsilon_lower_by_guesses(
