@@ -13,7 +13,7 @@ import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.objp import ObjP
-from admmbench.audit import auditor
+from admmbench.audit import auditor, runs
 from admmbench.audit import settings as audit_settings
 from admmbench.audit.attacks import look_sizes, lower_bound
 from admmbench.audit.findings import Audit, Fact, Finding, Kind, fact
@@ -26,6 +26,7 @@ from admmbench.base.exact import UnsolvedSubproblemError
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds, threads
 from admmbench.privacy import Noise
+from admmbench.spec import accounting
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 
 ALL = AuditSettings(rounds=3, repeats=40)
@@ -274,6 +275,29 @@ def test_a_stated_total_is_that_of_all_rounds():
     )
     assert found.passed
     assert found.epsilon_ledger == pytest.approx(1.996, rel=2e-3)
+
+
+class Forgetful(dict):
+    """Budgets that are solved for in every run."""
+
+    def __setitem__(self, *_):
+        pass
+
+
+def test_a_total_is_solved_for_once_and_what_is_found_stays(monkeypatch):
+    calls, calibrate = [], accounting.calibrate
+
+    def counted(*given):
+        calls.append(given)
+        return calibrate(*given)
+
+    monkeypatch.setattr(accounting, "calibrate", counted)
+    changes = {"epsilon": math.inf, "privacy": {"total": 2, "relation": "replace"}}
+    once = short_audit("outp", **changes)
+    assert len(calls) == 2  # for each relation
+    monkeypatch.setattr(runs, "SOLVED", Forgetful())
+    assert short_audit("outp", **changes) == once
+    assert len(calls) > 20
 
 
 def test_attacks_stop_where_more_runs_show_nothing_or_the_bound_is_near():

@@ -556,6 +556,17 @@ def round(self, t, state, federation):
 # Totals
 
 
+def test_a_budget_that_depends_on_the_records(broken):
+    """The stated cost reads records, so that noise solved for a total has another scale on each data set."""
+    body = """
+def cost(self, t, problem, *given):
+    return DPSGD.cost(self, t, problem, *given).louder(1 + np.abs(problem.X).mean() / 100)
+"""
+    changes = {"epsilon": np.inf, "privacy": {"total": 2}}
+    found = failed(short_audit(broken("DPSGD", body), **changes))
+    assert "The scale of the noise depends on the data" in found["coupling"]
+
+
 def test_a_total_that_is_too_small(monkeypatch):
     too_little = Ledger()
     too_little.add(Pure(0.1))

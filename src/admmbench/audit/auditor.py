@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from admmbench.audit import columns, levels, one_run, reach
+from admmbench.audit import columns, levels, one_run, reach, runs
 from admmbench.audit.attacks import (
     ANY,
     MODEL,
@@ -114,6 +114,7 @@ def audit(
     refuse(spec, AUDIT_RULES)
     if reason := _reason_not_to_audit(spec):
         return Audit(reason=reason)
+    runs.SOLVED.clear()
     rounds = choose_rounds(spec, audited_rounds(spec, data.info, settings))
     with workers(1), np.errstate(over="ignore", invalid="ignore"):
         if spec.as_problem.sharing == "columns":

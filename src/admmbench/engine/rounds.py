@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Map, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.privacy import Noise, Sampler
+from admmbench.privacy import Noise, Privacy, Sampler
 from admmbench.privacy.curves import FALSE_ALARMS, Curve, least_private
 from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows
@@ -108,6 +109,7 @@ def assemble(
     context: Context = ONE_THREAD,
     size: int | None = None,
     absent: int | None = None,
+    solve: Callable[[RunSpec, BoundProblem[Any]], Privacy] = accounting.budget,
 ) -> AnyFederation:
     """Partition the data and give every agent its noise.
 
@@ -119,6 +121,8 @@ def assemble(
         Agents that are served together; by default as many as suit the machine. A device serves all together.
     absent
         Agent whose records are taken away, if any: its neighbour in an audit.
+    solve
+        Finds the budget of one release, see `accounting.budget`.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def assemble(
     # An absent agent counts, so that neighbours have the same blocks.
     whole = problem if absent is None else bind(spec, dataset, None, context.partition)
     size = size or block_size(whole)
-    budget = accounting.budget(spec, problem)
+    budget = solve(spec, problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))

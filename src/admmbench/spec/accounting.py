@@ -13,8 +13,8 @@ from admmbench.problems.rows import BoundRows
 from admmbench.spec.facts import RunFacts
 
 
-def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
-    """Return the budget of one release, solved for where a total or a mu is given.
+def budget(run: RunFacts, problem: BoundProblem[Any], solved: float | None = None) -> Privacy:
+    """Return the budget of one release, solved for where a total or a mu is given, unless it was solved before.
 
     The bound problem has the numbers of records, and the bounds on records.
     """
@@ -30,6 +30,8 @@ def budget(run: RunFacts, problem: BoundProblem[Any]) -> Privacy:
     def ledger_at(epsilon: float) -> Ledger:
         return ledger(run, problem, Privacy(epsilon, *settings))
 
+    if solved is not None:
+        return Privacy(solved, *settings)
     if run.privacy.mu is not None:
         return Privacy(calibrate_mu(ledger_at, run.privacy.mu), *settings)
     if total is None:
