@@ -127,6 +127,8 @@ def test_the_mu_of_a_gaussian_mechanism_is_estimated():
     ):
         coins, scores = gaussian_scores(rng, mu, canaries, hidden)
         estimate, error = one_run.estimate_mu(scores, coins)
+        assert estimate is not None
+        assert error is not None
         errors.append((estimate - mu) / error)
     assert len(errors) == 240
     assert abs(np.mean(errors)) < 0.25
@@ -181,6 +183,7 @@ def test_methods_as_they_are_pass(name, changes):
     assert attack in words().summary(found)
     assert found.one_run.epsilon_lower < found.one_run.epsilon_power
     assert found.one_run.epsilon_power == pytest.approx(2.25, abs=0.15)
+    assert found.one_run.mu_estimate is not None
     assert 0 <= found.one_run.mu_estimate < 4
     assert "By an estimate, which is no bound, mu is" in words().sentence(found.findings[-1])
 

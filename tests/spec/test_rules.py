@@ -45,6 +45,10 @@ RUNS = {
         {"epsilon": 1.0, "mirror": True},
     ),
     "one kind of budget": ({"privacy": {"total": 1}, "epsilon": 1.0}, {"epsilon": 1.0}),
+    "a mu alone": (
+        {"privacy": {"total": 1, "mu": 1}, "sensitivity": "global"},
+        {"privacy": {"mu": 1}, "sensitivity": "global"},
+    ),
     "a set that the method keeps to": (
         {"algorithm": "dpsgd", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
         {"algorithm": "objp", "problem": {"loss": "logistic", "feasible": {"ball": 1}}},
