@@ -1,5 +1,7 @@
 """Metrics of predictions against scikit-learn, and who refuses them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,8 @@ from scipy.special import softmax
 from sklearn import metrics as reference
 
 from admmbench import simulate
+from admmbench.contracts.made_up_data import make_dataset, make_regression
+from admmbench.datasets import Attribute
 from admmbench.datasets.table import from_arrays
 from admmbench.problems.losses import as_loss
 from admmbench.problems.metrics import measure
@@ -118,3 +122,97 @@ def test_a_metric_that_does_not_suit_is_refused(target, metric, loss, message):
     )
     with pytest.raises(ValueError, match=message):
         run(data, metric, loss)
+
+
+def with_clients(sizes, test_sizes, numbers=False):
+    """Made-up data of clients with so many training and test records, in their order."""
+    make = make_regression if numbers else make_dataset
+    data = make(sum(sizes), sum(test_sizes))
+    owners = [np.repeat(np.arange(len(own)), own).astype(np.int32) for own in (sizes, test_sizes)]
+    names = tuple(f"client {k}" for k in range(len(sizes)))
+    return replace(data, attributes={"client": Attribute(names, *owners)}, group="client")
+
+
+def run_by_client(data, **changes):
+    problem = {"loss": "huber" if not data.n_classes else "softmax", **changes}
+    return simulate(
+        data, "objp", agents={"scheme": "by", "column": "client"}, problem=problem, rounds=4,
+        epsilon=0.5, seeds=3, params={"rho": 1}, keep_model=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_clients_are_tested_apart_and_count_alike(numbers):
+    """Eleven clients, one of which has too few test records: means, the worst tenth and the spread by plain loops."""
+    test_sizes = [20, 7, 33, 25, 40, 21, 22, 60, 24, 28, 30, 26]
+    data = with_clients([12] * 12, test_sizes, numbers)
+    trace = run_by_client(data, metric="worst_clients")
+    assert trace.attrs["metric"] == "worst_client_error"
+    for seed in range(3):
+        w = trace["model"].values[seed].astype(np.float32).reshape(-1, data.n_features)
+        errors = []
+        for client, size in enumerate(test_sizes):
+            own = data.attributes["client"].test == client
+            u = data.X_test[own] @ w.T
+            wrong = u[:, 0] - data.y_test[own] if numbers else u.argmax(1) != data.y_test[own]
+            if size >= 20:
+                errors.append(np.sqrt(np.mean(wrong**2)) if numbers else np.mean(wrong))
+        last = trace.isel(seed=seed, round=-1)
+        worst = np.mean(sorted(errors)[-2:])
+        for name, value in [
+            ("client_error", np.mean(errors)),
+            ("worst_client_error", worst),
+            ("client_error_spread", np.std(errors)),
+        ]:
+            assert float(last[name]) == pytest.approx(value, rel=1e-5)
+            assert ("valid_range" in trace[name].attrs) is not numbers
+    facts = trace["worst_client_error"].attrs
+    assert (facts["clients"], facts["fewest_records"], facts["n_records"]) == (11, 20, 40)
+    assert trace["client_error"].attrs["n_records"] == 220
+
+
+def test_the_best_constant_of_the_worst_clients_is_the_commonest_class():
+    data = with_clients([20, 20], [30, 30])
+    trace = run_by_client(data, metric="worst_clients", by_client=5)
+    common = np.bincount(data.y_train).argmax()
+    worst = max(np.mean(part != common) for part in (data.y_test[:30], data.y_test[30:]))
+    assert trace["worst_client_error"].attrs["best_constant"] == pytest.approx(worst)
+    # A spread has no best constant.
+    trace = run_by_client(data, metric="client_spread")
+    assert np.isnan(trace["client_error_spread"].attrs["best_constant"])
+
+
+def test_a_run_that_asks_for_clients_has_the_bits_of_one_that_does_not():
+    data = with_clients([20, 20], [30, 30])
+    plain, asked = run_by_client(data), run_by_client(data, by_client=1)
+    np.testing.assert_array_equal(plain["model"], asked["model"])
+    assert "client_error" not in plain
+    usual = RunSpec(dataset=data, algorithm="objp", problem={"loss": "softmax"})
+    assert "by_client" not in usual.complete()["problem"]
+
+
+def test_clients_of_all_sizes_run():
+    """One client without test records, one without training records, one with nearly all."""
+    data = with_clients([1, 0, 5_000, 3], [0, 25, 30, 1])
+    trace = run_by_client(data, by_client=20)
+    assert trace["client_error"].attrs["clients"] == 2
+    assert np.isfinite(trace["client_error"]).all()
+
+
+def test_one_client_is_its_own_worst_tenth():
+    trace = run_by_client(with_clients([40], [30]), by_client=20).isel(round=-1)
+    np.testing.assert_allclose(trace["worst_client_error"], trace["test_error"])
+    np.testing.assert_array_equal(trace["client_error_spread"], 0)
+
+
+def test_a_class_that_one_client_alone_has_counts_there_alone():
+    data = with_clients([30, 30], [25, 25])
+    y_train, y_test = (np.repeat([0, 2], n) for n in (30, 25))
+    trace = run_by_client(replace(data, y_train=y_train, y_test=y_test), by_client=20)
+    last = trace.isel(round=-1)
+    np.testing.assert_allclose(last["client_error"], last["test_error"])
+
+
+def test_without_clients_who_have_enough_test_records_a_run_is_refused():
+    with pytest.raises(ValueError, match="no agent has 20 test records, the largest has 12"):
+        run_by_client(with_clients([40, 40], [12, 3]), metric="client_error")

@@ -67,6 +67,14 @@ RUNS = {
         {"agents": COLUMNS, "algorithm": "admm_sharing"},
     ),
     "packages of the method": ({}, {}),
+    "clients that have test records": (
+        {"problem": {"loss": "logistic", "metric": "worst_clients"}},
+        {
+            "problem": {"loss": "softmax", "metric": "worst_clients"},
+            "dataset": make_dataset(writers=3),
+            "agents": {"scheme": "by", "column": "writer"},
+        },
+    ),
     "one round of methods that need no more": (
         {"algorithm": "amp", "rounds": 2},
         {"algorithm": "amp", "rounds": 1},

@@ -33,6 +33,8 @@ class Split(NamedTuple):
     """For every agent, its training rows."""
     held_out: Shares | None = None
     """The rows of the training part that test; None where the test part does."""
+    test_owners: NDArray[np.int32] | None = None
+    """The agent of each row of the test part; None where they belong to no agent."""
     instances: Sequence[Stream] = ()
     """For each seed, the random numbers of each agent's part of a drawn problem."""
 

@@ -216,13 +216,8 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
-        problem = spec.as_problem
-        for name, fraction in (
-            (problem.loss.metric, problem.loss.fraction),
-            (problem.judged_by, problem.judged_by_fraction),
-        ):
-            if fraction:
-                trace[name].attrs["valid_range"] = [0.0, 1.0]
+        for name in spec.as_problem.fractions:
+            trace[name].attrs["valid_range"] = [0.0, 1.0]
         for accountant in spec.composed_by:
             attributes = {"accountant": accountant.name, "delta": spec.delta}
             trace[accountant.variable].attrs.update(

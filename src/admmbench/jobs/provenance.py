@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 from admmbench.datasets import Dataset
 from admmbench.engine import devices
 from admmbench.jobs import fingerprint
-from admmbench.problems.metrics import best_constant
+from admmbench.problems.metrics import BY_CLIENT, best_constant, describe_clients
 from admmbench.problems.rows import Rows
 from admmbench.spec.run import RunSpec
 
@@ -60,8 +60,20 @@ def metric_attributes(spec: RunSpec, dataset: Dataset) -> dict[str, float]:
     if problem.loss.metric != usual or not spec.scheme.tests_on_test_part:
         return {}
     if isinstance(problem, Rows) and problem.metric:
-        return {"best_constant": best_constant(problem.metric, dataset)}
+        owners = spec.scheme.test_owners(dataset)
+        constant = best_constant(problem.metric, dataset, owners, problem.by_client or 1)
+        return {"best_constant": constant}
     return {"best_constant": dataset.constant_error}
+
+
+def client_attributes(spec: RunSpec, dataset: Dataset) -> dict[str, dict[str, int]]:
+    """Return the attributes of metrics by client, by variable; none where no client is tested apart."""
+    fewest = getattr(spec.as_problem, "by_client", None)
+    owners = spec.scheme.test_owners(dataset)
+    if fewest is None or owners is None:
+        return {}
+    names = [facts.variable for facts in BY_CLIENT.values()]
+    return {name: describe_clients(owners, fewest, name) for name in names}
 
 
 def requested(spec: RunSpec) -> dict[str, Any]:

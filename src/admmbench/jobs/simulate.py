@@ -252,6 +252,8 @@ def run_spec(
     trace = engine.run_rounds(spec, dataset, context)
     results = trace.dataset(spec, provenance.describe(spec, dataset, context.device))
     results[results.attrs["metric"]].attrs.update(provenance.metric_attributes(spec, dataset))
+    for name, attributes in provenance.client_attributes(spec, dataset).items():
+        results[name].attrs.update(attributes)
     if keep_model:
         results["model"] = trace.labelled_models(spec.info)
     return results

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from admmbench.datasets import ColumnSplit, Dataset, DatasetInfo, Split
 from admmbench.validation import Strict
@@ -51,6 +52,10 @@ class Scheme(Strict):
     @abstractmethod
     def n_agents(self, info: DatasetInfo) -> int:
         """Count the agents or parties; ValueError if the data set cannot serve them."""
+
+    def test_owners(self, dataset: Dataset) -> NDArray[np.int32] | None:
+        """Return the agent of each row of the test part; None where these belong to no agent."""
+        return None
 
     def shares(self, dataset: Dataset) -> dict[str, Any]:
         """Return what agents hold, as far as the name of the scheme does not tell.

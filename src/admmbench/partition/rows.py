@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo, RowSelection, Shares, Split
@@ -49,7 +50,7 @@ class RowScheme(Scheme):
             cuts = [(slice(0, len(draws)), self.cut(dataset))]
         shares = [[(seeds, rows[agent]) for seeds, rows in cuts] for agent in agents]
         if not isinstance(train, int):
-            return Split(dataset, shares)
+            return Split(dataset, shares, test_owners=self.test_owners(dataset))
         everything = np.arange(dataset.n_train, dtype=np.int64)
         tests: Shares = []
         for seeds, rows in cuts:
@@ -179,6 +180,10 @@ class By(RowScheme):
             )
             raise ValueError(f"agents: {info.name} does not say the {self.column!r} of a row{fix}")
         return known[self.column]
+
+    def test_owners(self, dataset: Dataset) -> NDArray[np.int32]:
+        """Return the agent of each row of the test part, see `Scheme.test_owners`."""
+        return dataset.attributes[self.column].test
 
     def shares(self, dataset: Dataset) -> dict[str, Any]:
         """Return how targets differ between agents."""

@@ -61,6 +61,41 @@ def _chance_bound(kinds: NDArray[np.int64], parts: NDArray[np.int64]) -> float:
     return float(len(in_part) * np.count_nonzero(in_all) * np.exp(-largest))
 
 
+def gini(sizes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Return the Gini coefficient of agents' numbers of records: 0 if all are equal, 1 - 1/P if one agent has all.
+
+    Parameters
+    ----------
+    sizes
+        Numbers of records, shape (..., P).
+
+    Returns
+    -------
+    Array of shape (...); 0 where nobody has a record.
+    """
+    n = sizes.shape[-1]
+    ranks = 2 * np.arange(1, n + 1) - n - 1
+    total = np.maximum(sizes.sum(axis=-1), 1)
+    return np.asarray((np.sort(sizes, axis=-1) * ranks).sum(axis=-1) / (n * total))
+
+
+def label_distances(counts: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Return the total variation distance between the labels of each agent and those of all records, 0 to 1.
+
+    Parameters
+    ----------
+    counts
+        Records of each agent by class, shape (..., P, K).
+
+    Returns
+    -------
+    Array of shape (..., P); NaN for agents without records.
+    """
+    sizes, whole = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
+    shares = counts / np.where(sizes, sizes, np.nan)
+    return np.asarray(np.abs(shares - whole / whole.sum(axis=-1, keepdims=True)).sum(axis=-1) / 2)
+
+
 def describe_targets(dataset: Dataset, parts: Sequence[RowSelection]) -> dict[str, Any]:
     """Return how targets differ between agents: by their means, or by shares of the class that differs most.
 

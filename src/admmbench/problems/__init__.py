@@ -19,10 +19,10 @@ from admmbench.problems.feasible import Feasible
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
 from admmbench.problems.losses import list_losses as list_losses
-from admmbench.problems.metrics import Metric
+from admmbench.problems.metrics import BY_CLIENT, FEWEST_RECORDS, Metric
 from admmbench.problems.penalties import PenaltyName
 from admmbench.problems.rows import Rows
-from admmbench.validation import Number, Strict, checked
+from admmbench.validation import Count, Number, Strict, checked
 
 AnyProblem = Rows | Columns | Constrained | Quadratic
 
@@ -48,6 +48,7 @@ class _Settings(Strict):
     feasible: Feasible | None = None
     local_error: bool | None = None
     metric: Metric | None = None
+    by_client: Count | None = None
     objective: _Objective | None = None
     constraints: tuple[Constraint, ...] | None = None
     server: Annotated[Number, Field(ge=0, le=1)] | None = None
@@ -73,7 +74,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     name = settings.loss if isinstance(settings.loss, str) else str(settings.loss["name"])
     usual = loss.convention
     if sharing == "columns":
-        for key in ("per", "average", "feasible", "local_error", "metric"):
+        for key in ("per", "average", "feasible", "local_error", "metric", "by_client"):
             if getattr(settings, key) is not None:
                 raise ValueError(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
@@ -97,12 +98,13 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
         settings.feasible,
         settings.local_error or False,
         settings.metric,
+        settings.by_client or (FEWEST_RECORDS if settings.metric in BY_CLIENT else None),
     )
 
 
 def _constrained(settings: _Settings, name: str, loss: Loss) -> Constrained:
     """Make a constrained problem, without a penalty unless it is asked for."""
-    for key in ("per", "average", "records", "feasible", "local_error", "metric"):
+    for key in ("per", "average", "records", "feasible", "local_error", "metric", "by_client"):
         if getattr(settings, key) is not None:
             raise ValueError(f"problem.{key}: it is for problems without constraints")
     if not isinstance(loss, ScalarLoss):

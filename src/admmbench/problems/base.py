@@ -83,9 +83,9 @@ class Problem(ABC):
         return self.loss.metric
 
     @property
-    def judged_by_fraction(self) -> bool:
-        """Return whether this variable is a part of the records, 0 to 1."""
-        return self.loss.fraction
+    def fractions(self) -> list[str]:
+        """Return the variables that are a part of the records, 0 to 1."""
+        return [self.loss.metric] if self.loss.fraction else []
 
     @abstractmethod
     def check(self, data: DatasetInfo) -> None:

@@ -9,21 +9,37 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.problems.loss import Array, Loss
 
-Metric = Literal["error", "balanced_error", "auc", "log_loss", "rmse", "r2"]
+Metric = Literal[
+    "error",
+    "balanced_error",
+    "auc",
+    "log_loss",
+    "rmse",
+    "r2",
+    "client_error",
+    "worst_clients",
+    "client_spread",
+]
 
 
 class Facts(NamedTuple):
-    """Variable of a metric in results, with its unit, and whether it is for classes and a part of the records."""
+    """Variable of a metric in results, with its unit, and whether it is for classes and a part of the records.
+
+    Metrics by client are for both kinds of targets; they have the unit of the loss's own metric, whose long name stands
+    before theirs.
+    """
 
     variable: str
     unit: str
     long_name: str
     classes: bool = True
     fraction: bool = False
+    by_client: bool = False
 
 
 FACTS: dict[Metric, Facts] = {
@@ -33,16 +49,32 @@ FACTS: dict[Metric, Facts] = {
     "log_loss": Facts("test_loss", "nat", "log loss"),
     "rmse": Facts("test_rmse", "1", "root mean squared test error", classes=False),
     "r2": Facts("test_r2_deficit", "1", "1 − R²", classes=False),
+    "client_error": Facts("client_error", "", "mean over clients", by_client=True),
+    "worst_clients": Facts(
+        "worst_client_error", "", "mean over the worst tenth of clients", by_client=True
+    ),
+    "client_spread": Facts(
+        "client_error_spread", "", "standard deviation over clients", by_client=True
+    ),
 }
+BY_CLIENT = {metric: facts for metric, facts in FACTS.items() if facts.by_client}
+FEWEST_RECORDS = 20
+"""Test records that a client needs to be tested apart, unless another number is stated."""
 _OWN: tuple[Metric, ...] = ("balanced_error", "auc", "r2")
 """Metrics that no loss measures by itself."""
 
 
 def check(metric: Metric, loss: Loss, name: str, data: DatasetInfo) -> None:
     """Raise a ValueError if targets, or predictions of a loss, do not have a metric."""
+    if metric in BY_CLIENT:
+        return
     kind = "classes" if FACTS[metric].classes else "numbers"
     if FACTS[metric].classes != bool(data.n_classes):
-        known = [key for key, facts in FACTS.items() if facts.classes == bool(data.n_classes)]
+        known = [
+            key
+            for key, facts in FACTS.items()
+            if facts.classes == bool(data.n_classes) and not facts.by_client
+        ]
         raise ValueError(
             f"problem.metric: {metric} needs {kind} as targets; take {', '.join(known)}"
         )
@@ -111,9 +143,88 @@ def _auc(scores: Array, own: Array) -> Array:
     return np.asarray((ranks - n * (n + 1) / 2) / (n * (len(own) - n)))
 
 
-def best_constant(metric: Metric, data: Dataset) -> float:
-    """Return the value of the best constant prediction, which is found in the training records."""
+def means_by_client(mistakes: Array, owners: NDArray[np.int32], fewest: int) -> Array:
+    """Return the mean of the mistakes of each client that has enough test records.
+
+    Parameters
+    ----------
+    mistakes
+        Mistakes of S models on the test records, shape (n, S).
+    owners
+        Number of the client that has each test record, shape (n,).
+    fewest
+        Test records that a client needs to count.
+
+    Returns
+    -------
+    Array of shape (C, S).
+
+    Raises
+    ------
+    ValueError
+        If no client has enough.
+    """
+    counts = np.bincount(owners, minlength=1)
+    tested = counts >= fewest
+    if not tested.any():
+        raise ValueError(
+            f"problem.by_client: no agent has {fewest} test records, the largest has {counts.max()}; state a smaller "
+            "number"
+        )
+    sums = np.zeros((len(counts), mistakes.shape[1]))
+    np.add.at(sums, owners, mistakes)
+    return np.asarray(sums[tested] / counts[tested, None])
+
+
+def describe_clients(owners: NDArray[np.int32], fewest: int, metric: str) -> dict[str, int]:
+    """Return the attributes of a variable by client, see `means_by_client`.
+
+    They are the number of ``clients`` that are tested apart, ``fewest_records``, and ``n_records``, the fewest test
+    records that a value is a mean of.
+    """
+    counts = np.bincount(owners, minlength=1)
+    tested = counts[counts >= fewest]
+    worst = metric == FACTS["worst_clients"].variable
+    clients = _worst(len(tested)) if worst else len(tested)
+    records = clients * int(tested.min())
+    return {"clients": len(tested), "fewest_records": fewest, "n_records": records}
+
+
+def _worst(clients: int) -> int:
+    """Return the number of clients in the worst tenth."""
+    return math.ceil(clients / 10)
+
+
+def summarize_clients(errors: Array) -> dict[str, Array]:
+    """Summarise errors of clients, shape (C, S), by variable: clients count alike, whatever their numbers of records.
+
+    The worst tenth of C clients are C / 10, rounded up, of each model by itself, as in q-FFL (Li et al. 2020, table 1).
+    """
+    worst = np.sort(errors, axis=0)[-_worst(len(errors)) :]
+    values = (errors.mean(axis=0), worst.mean(axis=0), errors.std(axis=0))
+    return {facts.variable: value for facts, value in zip(BY_CLIENT.values(), values, strict=True)}
+
+
+def best_constant(
+    metric: Metric, data: Dataset, owners: NDArray[np.int32] | None = None, fewest: int = 1
+) -> float:
+    """Return the value of the best constant prediction, which is found in the training records.
+
+    It is the same prediction for all clients, whose test records `owners` has, see `means_by_client`. Their spread has
+    no best value, which is NaN.
+    """
     y = data.y_test
+    if owners is not None and metric in BY_CLIENT:
+        if metric == "client_spread":
+            return math.nan
+        if data.class_names:
+            errors = means_by_client(
+                y[:, None] != np.bincount(data.y_train).argmax(), owners, fewest
+            )
+        else:
+            squares = np.square(y[:, None] - data.y_train.mean(dtype=np.float64))
+            errors = np.sqrt(means_by_client(squares, owners, fewest)) * data.target_scale
+        return float(summarize_clients(errors)[FACTS[metric].variable][0])
     match metric:
         case "balanced_error":
             return 1 - 1 / len(np.unique(y))

@@ -63,6 +63,8 @@ class RowParameters(LossProblem):
     """Whether the agents' own models are tested, too, which takes P times the test of the global one."""
     metric: metrics.Metric | None = None
     """What methods are compared by; None: the metric of the loss."""
+    by_client: int | None = None
+    """Test records that an agent needs to be tested apart; None: no agent is."""
 
     @property
     def judged_by(self) -> str:
@@ -70,9 +72,14 @@ class RowParameters(LossProblem):
         return metrics.FACTS[self.metric].variable if self.metric else self.loss.metric
 
     @property
-    def judged_by_fraction(self) -> bool:
-        """Return whether this variable is a part of the records."""
-        return metrics.FACTS[self.metric].fraction if self.metric else self.loss.fraction
+    def fractions(self) -> list[str]:
+        """Return the variables that are a part of the records, 0 to 1."""
+        names = super().fractions
+        if self.metric and metrics.FACTS[self.metric].fraction:
+            names.append(self.judged_by)
+        if self.by_client and self.loss.fraction:
+            names.extend(facts.variable for facts in metrics.BY_CLIENT.values())
+        return names
 
     def check(self, data: DatasetInfo) -> None:
         """Local models are tested by their errors, which classes have; a metric suits targets and loss."""
@@ -105,6 +112,8 @@ class RowParameters(LossProblem):
             settings["local_error"] = True
         if self.metric and self.judged_by != self.loss.metric:
             settings["metric"] = self.metric
+        if self.by_client:
+            settings["by_client"] = self.by_client
         return settings
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
@@ -118,6 +127,12 @@ class RowParameters(LossProblem):
         if self.metric and metrics.is_measured(self.metric):
             facts = metrics.FACTS[self.metric]
             variables[facts.variable] = (facts.unit, facts.long_name)
+        if self.by_client:
+            unit, name = variables[self.loss.metric]
+            variables |= {
+                facts.variable: (unit, f"{name}, {facts.long_name}")
+                for facts in metrics.BY_CLIENT.values()
+            }
         return variables
 
 

@@ -114,7 +114,7 @@ class BoundRows(BoundRecords["RowParts"]):
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean), ``train_loss`` (the objective sum_p f_p(w)),
         where agents have equal weights ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
         section VI), and where they are asked for ``local_error``, the mean test error of the z_p, and another metric,
-        see `admmbench.problems.metrics`.
+        and errors by client, see `admmbench.problems.metrics`.
         """
         if not isinstance(state, LocalModels):
             raise TypeError(f"the state {type(state).__name__} has no local models z")
@@ -138,8 +138,27 @@ class BoundRows(BoundRecords["RowParts"]):
         if self.problem.local_error:
             values["local_error"] = self._tested(z, run)[1].mean(axis=0)
         if (asked := self.problem.metric) and metrics.is_measured(asked):
-            values[self.problem.judged_by] = self._measured(asked, w)
+            values[self.problem.judged_by] = self._measured(asked, on_host(w))
+        if self.problem.by_client:
+            values |= metrics.summarize_clients(self.client_errors(on_host(w)))
         return values
+
+    def client_errors(self, w: Array) -> Array:
+        """Return the metric of the loss on each agent's own test records, of models of shape (S, K, J).
+
+        The shape is (C, S), for the C agents with as many test records as the problem states; ValueError if test
+        records belong to no agent, or no agent has enough.
+        """
+        owners, fewest = self.split.test_owners, self.problem.by_client
+        if owners is None or fewest is None:
+            raise ValueError("problem.by_client: test records belong to no agent")
+        X, y = self.test_data
+        mistakes = [
+            self.loss.mistakes(predict(X[rows], w), y[rows][:, None])
+            for rows in chunks(len(y), self.whole_chunk)
+        ]
+        means = metrics.means_by_client(np.concatenate(mistakes), owners, fewest)
+        return self.loss.score(means) * self.split.dataset.target_scale
 
     def _measured(self, metric: metrics.Metric, w: Array) -> Array:
         """Measure the predictions of the global models on all test records, shape (S,)."""

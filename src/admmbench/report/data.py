@@ -288,6 +288,8 @@ class Conditions(NamedTuple):
     deltas: list[float]
     protected: list[str]
     """The units of privacy of the methods: ``record``, ``agent``."""
+    clients: tuple[int, int] | None
+    """Number of clients that are tested apart, and the test records that they have at least; None if none are."""
 
 
 class AgentCounts(NamedTuple):
@@ -302,6 +304,10 @@ class AgentCounts(NamedTuple):
     """The fewest, the median and the most records or columns of an agent, over all seeds."""
     classes: tuple[int, float, int] | None
     """The fewest, the median and the most classes of an agent's records; None where there are no classes."""
+    gini: float
+    """Gini coefficient of the agents' numbers of records, the mean over seeds."""
+    label_distance: tuple[float, float] | None
+    """Total variation between the labels of an agent and all, mean and largest; None where there are no classes."""
 
 
 class Spread(NamedTuple):

@@ -14,6 +14,7 @@ from admmbench.audit.words import words as audit_words
 from admmbench.base.outcomes import FAILED, SUCCESSFUL
 from admmbench.figures import wording
 from admmbench.figures.wording import given, number, rounded_up, stated
+from admmbench.partition.targets import gini, label_distances
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.report.data import (
     AgentCounts,
@@ -53,6 +54,7 @@ def conditions(results: xr.Dataset) -> Conditions:
     # A number of agents stands for equal shares.
     partition = json.loads(attrs["partition"]) if attrs["partition"].startswith("{") else None
     rounds = results["rounds"].values
+    tested = results["client_error"].attrs if "client_error" in results else None
     return Conditions(
         attrs,
         statistics.data_of(attrs),
@@ -70,6 +72,7 @@ def conditions(results: xr.Dataset) -> Conditions:
         list(dict.fromkeys(results["delta"].values.tolist())),
         # A method may have neighbours of its own, which are not named here.
         [unit for unit in ("record", "agent") if unit in results["unit"].values],
+        (tested["clients"], tested["fewest_records"]) if tested else None,
     )
 
 
@@ -77,9 +80,11 @@ def agent_counts(files: Sequence[xr.Dataset]) -> AgentCounts:
     """Return the numbers of records or columns of agents, from the files of one partition."""
     drawn = "seed" in files[0].dims
     counts = xr.concat([file["counts"] for file in files], "seed") if drawn else files[0]["counts"]
-    classes = None
+    classes = distance = None
     if "class" in counts.dims:
         classes = _spread((counts > 0).sum("class"))
+        distances = label_distances(counts.transpose(..., "agent", "class").values)
+        distance = float(np.nanmean(distances)), float(np.nanmax(distances))
         counts = counts.sum("class")
     return AgentCounts(
         json.loads(files[0].attrs["scheme"]),
@@ -87,6 +92,8 @@ def agent_counts(files: Sequence[xr.Dataset]) -> AgentCounts:
         counts.sizes.get("seed", 1),
         _spread(counts),
         classes,
+        float(gini(counts.transpose(..., "agent").values).mean()),
+        distance,
     )
 
 

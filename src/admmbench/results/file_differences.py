@@ -71,7 +71,7 @@ def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
         "round"
     ) & ended_alike
     identical = same & (equal | ~ran).all("seed")
-    n_test = first.attrs["n_test"] if statistics.is_fraction(first) else 0
+    n_test = statistics.tested_records(first) if statistics.is_fraction(first) else 0
     rounded = (largest <= rounding(abs(finals[0]).max("seed"), n_test)) & ~failed_apart
     still_open = ran.any("seed") & ~identical & ~rounded
     interval = intervals.student(gap, levels.bonferroni(intervals.LEVEL, int(still_open.sum())))

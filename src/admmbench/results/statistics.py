@@ -262,7 +262,12 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
     if not is_fraction(ds):
         return xr.DataArray(0.0)
     is_constant = same_for_all_seeds(final(ds, "train_loss").reset_coords(drop=True))
-    return ~(is_constant & _as_rivals(is_constant)) * (1 / (2 * ds.attrs["n_test"]))
+    return ~(is_constant & _as_rivals(is_constant)) * (1 / (2 * tested_records(ds)))
+
+
+def tested_records(ds: xr.Dataset) -> int:
+    """Return the number of test records that a value of the metric is a mean of; of clients, the fewest."""
+    return int(ds[ds.attrs["metric"]].attrs.get("n_records", ds.attrs["n_test"]))
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:

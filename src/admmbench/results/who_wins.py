@@ -411,7 +411,7 @@ def _half_widths_over_records(
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
     pairs = nothing + nothing.rename(algorithm="rival")
-    if "mistakes" not in facts or not statistics.is_fraction(facts) or not compete.any():
+    if "mistakes" not in facts or facts.attrs["metric"] != "test_error" or not compete.any():
         return pairs
     runs = facts["status"].isin(SUCCESSFUL).sum("seed")
     parts = (facts["mistakes"] / runs).isel(algorithm=compete.values)

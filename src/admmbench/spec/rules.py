@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from admmbench.partition.rows import By
 from admmbench.privacy import Gaussian
 from admmbench.privacy.samplers import LEAST
 from admmbench.problems.rows import Rows
@@ -195,6 +196,13 @@ SHARING_RULES: list[Rule[RunFacts]] = [
         "algorithm: {0.algorithm} needs the package {1!r}: pip install {1}",
         "then start again",
         blames_method=True,
+    ),
+    Rule(
+        "clients that have test records",
+        lambda run: getattr(run.as_problem, "by_client", None) and not isinstance(run.scheme, By),
+        "problem.by_client: test records belong to no agent of this partition",
+        "partition by an attribute, such as agents: {scheme: by, column: hospital}, or leave by_client and a metric by "
+        "client out",
     ),
 ]
 """Rules on problem, partition and method, which must suit each other."""
