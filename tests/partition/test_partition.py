@@ -1,5 +1,6 @@
 """Partitions: every row once, in the order that the scheme says."""
 
+import itertools
 import json
 import tracemalloc
 from dataclasses import replace
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from admmbench import partition, simulate
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.datasets import Attribute, Split, n_rows
+from admmbench.partition.rows import IID, By
+from admmbench.partition.targets import gini, label_distances
 
 
 def split_of(scheme, dataset, seeds=1):
@@ -483,3 +486,28 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
 
     split = scheme.split(dataset, [refuse, refuse])
     assert split.columns == [slice(0, 3), slice(3, 7)]
+
+
+def test_skew_is_the_gini_coefficient_of_sizes_and_the_total_variation_of_labels():
+    """Against the mean absolute difference of all pairs, and half the sum of absolute differences, by plain loops."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 9, (3, 5, 4))
+    counts[1, 2] = 0
+    sizes = counts.sum(axis=-1)
+    for own, found in zip(sizes, gini(sizes), strict=True):
+        pairs = [abs(a - b) for a, b in itertools.product(own, own)]
+        assert found == pytest.approx(np.mean(pairs) / (2 * own.mean()))
+    for own, found in zip(counts, label_distances(counts), strict=True):
+        whole = own.sum(axis=0) / own.sum()
+        for agent, distance in zip(own, found, strict=True):
+            expected = sum(abs(agent / agent.sum() - whole)) / 2 if agent.sum() else np.nan
+            assert distance == pytest.approx(expected, nan_ok=True)
+    assert gini(np.array([7, 7, 7])) == 0
+    assert gini(np.array([0, 0, 21])) == pytest.approx(2 / 3)
+
+
+def test_test_rows_belong_to_agents_where_an_attribute_says_so():
+    data = make_dataset(writers=3)
+    split = By(scheme="by", column="writer").split(data, [])
+    np.testing.assert_array_equal(split.test_owners, data.attributes["writer"].test)
+    assert IID(agents=3).split(data, []).test_owners is None

@@ -193,7 +193,7 @@ def test_a_run_that_asks_for_clients_has_the_bits_of_one_that_does_not():
 
 def test_clients_of_all_sizes_run():
     """One client without test records, one without training records, one with nearly all."""
-    data = with_clients([1, 0, 5_000, 3], [0, 25, 30, 1])
+    data = with_clients([1, 0, 50_000, 3], [0, 25, 30, 1])
     trace = run_by_client(data, by_client=20)
     assert trace["client_error"].attrs["clients"] == 2
     assert np.isfinite(trace["client_error"]).all()

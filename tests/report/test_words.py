@@ -64,6 +64,12 @@ def test_records_of_agents_are_counted_over_the_files_of_a_partition():
     assert (found.counted, found.seeds) == ("record", 4)
     assert (found.spread, found.classes) == ((2, 3.0, 4), (1, 2.0, 2))
     said = words().agent_counts(found, False)
-    assert said.strip() == "2 to 4, median 3; of 1 to 2 classes, median 2, over 4 seeds"
+    # Sizes are 4 and 2 at all seeds; of the distances, four are not 0: 1/12, 1/6, 1/6 and 1/3.
+    assert found.gini == pytest.approx(1 / 6)
+    assert found.label_distance == pytest.approx((0.75 / 8, 1 / 3))
+    counted, *skew = said.strip().split("; ", 2)
+    assert counted == "2 to 4, median 3"
+    assert skew[0] == "of 1 to 2 classes, median 2, over 4 seeds"
+    assert skew[1] == "Gini of sizes 0.17; label distance 0.09, at most 0.33"
     table = tables.agent_classes(files)
     assert table.rows == [["0", "3", "1", "4"], ["1", "2", "0", "2"]]
