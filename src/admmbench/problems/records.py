@@ -23,7 +23,7 @@ from admmbench.problems.base import (
     Setting,
     Sharing,
 )
-from admmbench.problems.batches import scale_down, sparse_width
+from admmbench.problems.batches import chunks, predict, scale_down, sparse_width
 from admmbench.problems.feasible import Feasible
 from admmbench.problems.loss import Loss
 from admmbench.problems.needs import require
@@ -187,6 +187,37 @@ class BoundRecords(BoundLoss[PartsT]):
         """Pairs of some seeds, and their test rows."""
         everything = slice(0, self.n_seeds), slice(0, len(self.test_data[1]))
         return self.split.held_out or [everything]
+
+    def measure_further(self, w: Array) -> dict[str, Array]:
+        """Measure what is asked for besides the metric of the loss: another metric, and errors by client.
+
+        Models have shape (S, K, J), values (S,).
+        """
+        values, asked = dict[str, Array](), self.problem.metric
+        if asked and metrics.is_measured(asked):
+            found = values[self.problem.judged_by] = np.empty(self.n_seeds)
+            for seeds, rows in self.held_out:
+                X, y = (array[rows] for array in self.test_data)
+                found[seeds] = metrics.measure(asked, self.loss, predict(X, w[seeds]), y)
+        if self.problem.by_client:
+            values |= metrics.summarize_clients(self.client_errors(w, self.problem.by_client))
+        return values
+
+    def client_errors(self, w: Array, fewest: int) -> Array:
+        """Return the metric of the loss on each agent's own test records, of models of shape (S, K, J).
+
+        The shape is (C, S), for the C agents with enough test records; ValueError if test records belong to no agent,
+        or no agent has enough.
+        """
+        if self.split.test_owners is None:
+            raise ValueError("problem.by_client: test records belong to no agent")
+        X, y = self.test_data
+        mistakes = [
+            self.loss.mistakes(predict(X[rows], w), y[rows][:, None])
+            for rows in chunks(len(y), self.whole_chunk)
+        ]
+        means = metrics.means_by_client(np.concatenate(mistakes), self.split.test_owners, fewest)
+        return self.loss.score(means) * self.split.dataset.target_scale
 
     @property
     def _bytes_left(self) -> float | None:

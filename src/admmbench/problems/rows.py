@@ -28,7 +28,6 @@ from functools import cached_property
 import numpy as np
 
 from admmbench.datasets import RowSelection, Split, n_rows
-from admmbench.problems import metrics
 from admmbench.problems.base import (
     Array,
     Fit,
@@ -137,36 +136,7 @@ class BoundRows(BoundRecords["RowParts"]):
             values["empirical_loss"] = (local / n_samples.clip(1)[:, None]).mean(axis=0)
         if self.problem.local_error:
             values["local_error"] = self._tested(z, run)[1].mean(axis=0)
-        if (asked := self.problem.metric) and metrics.is_measured(asked):
-            values[self.problem.judged_by] = self._measured(asked, on_host(w))
-        if self.problem.by_client:
-            values |= metrics.summarize_clients(self.client_errors(on_host(w)))
-        return values
-
-    def client_errors(self, w: Array) -> Array:
-        """Return the metric of the loss on each agent's own test records, of models of shape (S, K, J).
-
-        The shape is (C, S), for the C agents with as many test records as the problem states; ValueError if test
-        records belong to no agent, or no agent has enough.
-        """
-        owners, fewest = self.split.test_owners, self.problem.by_client
-        if owners is None or fewest is None:
-            raise ValueError("problem.by_client: test records belong to no agent")
-        X, y = self.test_data
-        mistakes = [
-            self.loss.mistakes(predict(X[rows], w), y[rows][:, None])
-            for rows in chunks(len(y), self.whole_chunk)
-        ]
-        means = metrics.means_by_client(np.concatenate(mistakes), owners, fewest)
-        return self.loss.score(means) * self.split.dataset.target_scale
-
-    def _measured(self, metric: metrics.Metric, w: Array) -> Array:
-        """Measure the predictions of the global models on all test records, shape (S,)."""
-        values = np.empty(self.n_seeds)
-        for seeds, rows in self.held_out:
-            X, y = (array[rows] for array in self.test_data)
-            values[seeds] = metrics.measure(metric, self.loss, predict(X, w[seeds]), y)
-        return values
+        return values | self.measure_further(on_host(w))
 
     @cached_property
     def _test_parts(self) -> list[tuple[slice, RowSelection]]:
