@@ -36,6 +36,7 @@ INF = math.inf
 log = math.log
 TOTALS = [0.5, 1, 2, 4, 8]
 EQUAL = ["equal_privacy_adult", "equal_privacy_femnist", "equal_privacy_mnist"]
+CLIENTS = ["clients_heart"]
 CONFIDENCE = TOGETHER
 """With which the intervals of the comparison at equal privacy hold together."""
 MARK = reference.MARK.strip()
@@ -463,7 +464,8 @@ def comparison(*studies: str) -> xr.Dataset:
 @functools.cache
 def at_total(study: str, epsilon: float) -> xr.Dataset:
     """Return the comparison on one data set at one total; intervals hold together for all of its comparison."""
-    compared = comparison(*(EQUAL if study in EQUAL else [study]))
+    together = next((group for group in (EQUAL, CLIENTS) if study in group), [study])
+    compared = comparison(*together)
     here = (compared["epsilon"] == epsilon) & (compared["experiment"] == study)
     if not here.any():
         raise LookupError(f"{study}: no comparison at ε = {epsilon:g}")
@@ -569,6 +571,24 @@ def controls(studies: list[str]) -> list[str]:
 def possible_lead(study: str, epsilon: float) -> float:
     """Return the largest lead over the control that is still possible on a data set at a total, in points."""
     return 100 * float(at_total(study, epsilon)["possible_lead"])
+
+
+@over_lists
+def of_worst_clients(study: str, label: str, epsilon: float) -> float:
+    """Return the mean error in percent of the worst tenth of clients."""
+    return 100 * mean(study, label, epsilon, "worst_client_error")
+
+
+@over_lists
+def clients(study: str) -> int:
+    """Return how many clients are tested apart."""
+    return int(results(study)["client_error"].attrs["clients"])
+
+
+def lost_on_clients(epsilon: float) -> dict[str, list[str]]:
+    """Return, by study of clients, methods that are behind there, and in front on all random splits at this total."""
+    ahead = set.intersection(*(front(study, epsilon) for study in EQUAL))
+    return {study: sorted(ahead & with_verdict(study, epsilon, "worse")) for study in CLIENTS}
 
 
 def margin(study: str) -> float:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from admmbench.datasets import DatasetError, describe, load_dataset
+from admmbench.files.core_yaml import read_yaml
+from tests.pages import ROOT
 
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 
@@ -77,6 +79,26 @@ def test_the_optimum_is_that_of_scikit_learn(name, most, real_mirror, tmp_path):
     error = 1 - peer.score(data.X_test, data.y_test)
     assert float(trace.test_error[0, -1]) == pytest.approx(error, abs=1e-9)
     assert error < most < data.constant_error
+
+
+def test_the_page_has_the_errors_of_each_hospital(real_mirror, tmp_path):
+    """Those of the optimum of the study `clients_heart`, and of the commonest label among a hospital's own."""
+    from admmbench import simulate
+
+    data = load_dataset("heart_disease", mirror=real_mirror, cache=tmp_path)
+    problem = read_yaml(ROOT / "config/experiments/clients_heart.yaml")["problem"]
+    trace = simulate(
+        data, "centralized", problem=problem, rounds=1, dtype="float64", keep_model=True
+    )
+    lengths = np.linalg.norm(data.X_test, axis=1, keepdims=True)
+    scores = data.X_test / np.maximum(lengths, 1) @ trace["model"].values[0, 0]
+    hospital, page = data.attributes["hospital"], (ROOT / "docs/data.md").read_text("utf-8")
+    for k in range(4):
+        tests = hospital.test == k
+        common = np.bincount(data.y_train[hospital.train == k]).argmax()
+        answers = (np.full(len(tests), common), scores > 0)
+        errors = [100 * np.mean(answer[tests] != data.y_test[tests]) for answer in answers]
+        assert f"| {tests.sum()} | {errors[0]:.1f} % | {errors[1]:.1f} % |" in page
 
 
 def test_another_treatment_of_gaps_is_refused():
