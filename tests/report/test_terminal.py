@@ -85,6 +85,15 @@ def test_what_agents_hold_is_said_by_keys_or_the_sentence_of_an_earlier_version(
     assert f"Shares: {text} Problem" in shown(build(ERRORS).assign_attrs(shares=stored))
 
 
+def test_the_number_of_clients_that_are_tested_apart_is_said(shown):
+    results = build(ERRORS)
+    assert "Clients" not in shown(results)
+    attrs = {"clients": 47, "fewest_records": 20}
+    results["client_error"] = results["test_error"].assign_attrs(attrs)
+    text = "Clients tested apart: 47, with at least 20 test records; clients count alike"
+    assert text in shown(results)
+
+
 def test_the_best_constant_is_beside_what_was_run(shown):
     results = build(ERRORS, methods={"Obj[P]": "objp"})
     assert "constant" not in shown(results)

@@ -16,6 +16,7 @@ from admmbench.inference.intervals import Estimate
 from admmbench.inference.power import seeds_needed
 from admmbench.report import answer
 from admmbench.report.environment import words
+from admmbench.results import statistics
 from admmbench.results.who_wins import (
     compare,
     compared_settings,
@@ -684,6 +685,12 @@ def test_other_test_records_give_the_interval_of_the_paired_t_test():
     exact = stats.ttest_rel(wrong[0] / 4, wrong[2] / 4).confidence_interval(float(found["level"]))
     reach = found["reach_over_records"].sel(algorithm="ObjP", rival="OutP")
     assert reach == pytest.approx((exact.high - exact.low) / 2)
+    # Counted mistakes are those of the error: they say nothing of the worst clients, whose own records bound chance.
+    ds["worst_client_error"] = ds["test_error"].assign_attrs(n_records=20)
+    other = ds.assign_attrs(metric="worst_client_error")
+    assert np.isnan(compare([other])["reach_over_records"]).all()
+    assert statistics.tested_records(other) == 20
+    assert statistics.tested_records(ds) == ds.attrs["n_test"]
 
 
 def test_the_control_is_the_one_that_is_stated_or_the_best():
