@@ -579,18 +579,6 @@ def of_worst_clients(study: str, label: str, epsilon: float) -> float:
     return 100 * mean(study, label, epsilon, "worst_client_error")
 
 
-@over_lists
-def clients(study: str) -> int:
-    """Return how many clients are tested apart."""
-    return int(results(study)["client_error"].attrs["clients"])
-
-
-def lost_on_clients(epsilon: float) -> dict[str, list[str]]:
-    """Return, by study of clients, methods that are behind there, and in front on all random splits at this total."""
-    ahead = set.intersection(*(front(study, epsilon) for study in EQUAL))
-    return {study: sorted(ahead & with_verdict(study, epsilon, "worse")) for study in CLIENTS}
-
-
 def margin(study: str) -> float:
     """Return the difference in points up to which methods are equivalent."""
     return 100 * statistics.margin(results(study))
