@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from admmbench import partition, simulate
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.datasets import Attribute, Split, n_rows
-from admmbench.partition.rows import IID, By
+from admmbench.partition.rows import IID
 from admmbench.partition.targets import gini, label_distances
 
 
@@ -508,6 +508,6 @@ def test_skew_is_the_gini_coefficient_of_sizes_and_the_total_variation_of_labels
 
 def test_test_rows_belong_to_agents_where_an_attribute_says_so():
     data = make_dataset(writers=3)
-    split = By(scheme="by", column="writer").split(data, [])
+    split = partition.as_partition({"scheme": "by", "column": "writer"}).split(data, [])
     np.testing.assert_array_equal(split.test_owners, data.attributes["writer"].test)
     assert IID(agents=3).split(data, []).test_owners is None
