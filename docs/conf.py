@@ -30,6 +30,7 @@ extensions = [
     "combinations",
     "configuration_keys",
     "kept_reports",
+    "leaderboard",
     "paper_figures",
 ]
 exclude_patterns = ["_build", "jupyter_execute", "reports/*"]

@@ -47,6 +47,7 @@ ORDER = [
     "watch",
     "installed",
     "report",
+    "certificate",
     "api",
     "kit",
     "scaffold",

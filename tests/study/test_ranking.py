@@ -36,7 +36,7 @@ BASELINES = ("without privacy", "one agent alone")
 def test_a_question_is_an_experiment_in_a_folder_of_its_own(monkeypatch):
     content, left_out = asked(methods=["objp", "dp_gd"], total=[1, 8], seeds=3)
     assert not left_out
-    scaffold.write_experiment(NAME, yaml.safe_dump(content), ROOT)
+    scaffold.write_experiments({NAME: yaml.safe_dump(content)}, ROOT)
     monkeypatch.chdir(ROOT)  # where paths of the experiment hold
     found = read().experiments[NAME]
     assert found.partition == {"scheme": "by", "column": "hospital"}

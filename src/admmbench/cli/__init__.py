@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 
 from admmbench import __version__
-from admmbench.cli import authors, results, runs, studies
+from admmbench.cli import authors, competing, results, runs, studies
 from admmbench.cli.options import Command, Parser
 from admmbench.files import check_output
 from admmbench.jobs import interrupts, library, limits, warm
@@ -141,12 +141,17 @@ def parser() -> argparse.ArgumentParser:
 def groups() -> dict[str, list[Command]]:
     """Return all commands by the title of their group."""
     groups = {
-        "Studies": studies,
-        "Results": results,
-        "Single runs, and their privacy": runs,
-        "Methods, losses and data sets": authors,
+        "Studies": (studies, competing),
+        "Results": (results,),
+        "Single runs, and their privacy": (runs,),
+        "Methods, losses and data sets": (authors,),
     }
     return {
-        title: [command for command in vars(group).values() if isinstance(command, Command)]
-        for title, group in groups.items()
+        title: [
+            command
+            for module in modules
+            for command in vars(module).values()
+            if isinstance(command, Command)
+        ]
+        for title, modules in groups.items()
     }

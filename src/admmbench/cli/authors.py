@@ -187,13 +187,18 @@ def _check(options: argparse.Namespace) -> int:
     NAME         path of a file, or name of a method, loss or data set
     --traceback  show where errors arise in the suite, too
     """
+    return run_checks(options.name, traceback=options.traceback)
+
+
+def run_checks(name: str, *, traceback: bool = False) -> int:
+    """Check a plug-in, or something built in, print the checks, and return 1 if one failed."""
     from rich.console import Console
 
     from admmbench import contracts
 
     collect_garbage()
     console = Console(highlight=False, soft_wrap=True)
-    checks = list(contracts.of(options.name))
+    checks = list(contracts.of(name))
     failed = n_left = 0
     first = dict[str, str]()  # name of the first check that failed, by reason
     for number, check in enumerate(checks, start=1):
@@ -201,7 +206,7 @@ def _check(options: argparse.Namespace) -> int:
             check.run()
         except Exception as error:
             failed += 1
-            reason = _reason(error, options)
+            reason = _reason(error, in_full=traceback)
             console.print(f"[red]✗[/] {check.name}")
             text = f"as above: {first[reason]}" if reason in first else reason
             first.setdefault(reason, check.name)
@@ -212,10 +217,10 @@ def _check(options: argparse.Namespace) -> int:
                 break
         else:
             console.print(f"[green]✓[/] {check.name}")
-    if contracts.is_method(options.name):
+    if contracts.is_method(name):
         from admmbench.study.ranking import half_tuned
 
-        for line in half_tuned([options.name]):
+        for line in half_tuned([name]):
             console.print(f"· in `admmbench rank` of {line}", markup=False)
     verdict = f"{failed} failed" if failed else "all hold"
     undone = f", {n_left} not run: mend the error first, and check again" if n_left else ""
@@ -223,14 +228,14 @@ def _check(options: argparse.Namespace) -> int:
     return int(failed > 0)
 
 
-def _reason(error: Exception, options: argparse.Namespace) -> str:
+def _reason(error: Exception, *, in_full: bool) -> str:
     """Return why a check failed: its sentence, or the error of the plug-in and its place."""
     from admmbench.engine.rounds import AlgorithmError
     from admmbench.plugins import raised
 
     if isinstance(error, AssertionError):
         return str(error)
-    if options.traceback:
+    if in_full:
         return "".join(traceback.format_exception(error)).rstrip()
     if isinstance(error, AlgorithmError) and error.__cause__:
         return f"{error}\n{raised(error.__cause__)}"

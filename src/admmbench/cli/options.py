@@ -211,7 +211,9 @@ def dataset_names(**_: Any) -> list[str]:
 _DESTINATIONS = {"KEY=VALUE": "settings", "SOURCE": "file", "{method,loss,dataset}": "kind"}
 # Function that reads a value, and function that lists completions in a shell (None: files), by the name of the value.
 _VALUES: dict[str, tuple[Callable[[str], Any], Callable[..., list[str]] | None]] = {
-    **dict.fromkeys(("FILE", "FOLDER", "TABLE", "FIRST", "SECOND"), (parse_path, None)),
+    **dict.fromkeys(
+        ("FILE", "FOLDER", "TABLE", "FIRST", "SECOND", "METHOD", "CERTIFICATE"), (parse_path, None)
+    ),
     **dict.fromkeys(("N", "SECONDS"), (count, None)),
     **dict.fromkeys(("NAME", "NAMES"), (str, plugin_names)),
     **dict.fromkeys(("CONFIG", "WORDS"), (str, overlay_names)),

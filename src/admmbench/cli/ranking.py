@@ -160,7 +160,7 @@ def write_study(question: Question, folder: Path) -> list[str]:
     """Write the folder of the study that answers a question; return lines on methods that do not take part."""
     content, left_out = experiment(question, folder)
     text = dump_yaml(content, default_flow_style=None, sort_keys=False, width=120)
-    scaffold.write_experiment(NAME, HEAD + text, folder)
+    scaffold.write_experiments({NAME: HEAD + text}, folder)
     return left_out
 
 

@@ -64,12 +64,15 @@ def _rank(options: argparse.Namespace) -> int:
       admmbench rank patients.csv --target sick --total 1,8
       admmbench rank patients.csv missing=impute --target sick --group hospital --total 1 --dry-run
       admmbench rank old.csv --test new.csv --target sick --total 2 --metric auc --methods objp,mine.py
+      admmbench rank mine.py --against equal_privacy_adult
 
-    TABLE              file of the table, or a folder of LEAF files
+    TABLE              file of the table, or a folder of LEAF files; with --against a method's file
     [KEY=VALUE ...]    further settings of the data set table, such as missing=impute
     --target TEXT      column to predict
     --group TEXT       column that says whose a record is: each has an agent
-    --total TEXT       total epsilon of the whole run, or several: 1,8 (required)
+    --total TEXT       total epsilon of the whole run, or several: 1,8
+    --against NAMES    instead: kept experiments that the method joins, as in `admmbench compete`,
+                       whose other options are left out
     --test FILE        table of the test records (default: a fifth of each class, drawn)
     --test-column TEXT
                        or NAME=VALUE: records with this value in this column are the test records
@@ -103,6 +106,13 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench.validation import checked
     from admmbench.watch.study import run_turns
 
+    if options.against:
+        from admmbench.cli.competing import compete
+
+        names = options.against.split(",")
+        return compete(options.table, names, "own", options.output, options.cores, options.dry_run)
+    if not options.total:
+        raise ValueError("--total: state the total epsilon, or several: 1,8")
     stated_options = {
         key: parse_yaml(text, f"--{key}")
         for key in ("delta", "agents", "loss", "noise", "seeds", "trials", "margin", "metric")

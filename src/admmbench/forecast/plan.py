@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,6 +133,33 @@ def _searches(study: Study, speeds: Speeds) -> Iterator[dict[str, Any]]:
             trials = experiment.tuning.trials * len(experiment.tuning.seeds)
             machine = speeds.machine(search.spec)
             yield {**job, "seconds": machine.start + trials * work(search.spec, machine)}
+
+
+def before_tuning(study: Study, speeds: Speeds, growth: Mapping[tuple[str, float], float]) -> float:
+    """Forecast the core-seconds of searches, and of the runs and attacks that follow them.
+
+    Parameters
+    ----------
+    study
+        The configuration, whose methods are to be tuned.
+    speeds
+        Speeds of runs on this machine.
+    growth
+        Tuned rounds over those that a search begins with, by experiment and budget.
+    """
+    seconds = sum(job["seconds"] for job in _searches(study, speeds))
+    for name, experiment in study.experiments.items():
+        for search in experiment.searches.values():
+            factor = growth.get((name, search.budget), 1.0)
+            spec, machine = search.spec, speeds.machine(search.spec)
+            trials = (
+                experiment.tuning.trials * len(experiment.tuning.seeds) if experiment.tuning else 0
+            )
+            n_seeds = sum(map(len, experiment.blocks_of(search.label, search.budget)))
+            seconds += ((factor - 1) * trials + factor * n_seeds) * work(spec, machine)
+            if experiment.audit:
+                seconds += attack_seconds(spec, experiment.audit, machine)
+    return seconds
 
 
 def core_seconds(spec: RunSpec, threads: int, machine: Machine, device: str = CPU) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from admmbench import algorithms, files
@@ -76,15 +77,13 @@ def write_study(folder: Path) -> None:
     write("method", "my_method", folder / "plugins")
 
 
-def write_experiment(name: str, text: str, folder: Path) -> None:
-    """Write a folder for a study of one experiment; a folder that has this study already stays as it is.
+def write_experiments(texts: Mapping[str, str], folder: Path) -> None:
+    """Write a folder for a study of some experiments; a folder that has this study already stays as it is.
 
     Parameters
     ----------
-    name
-        Name of the experiment.
-    text
-        Content of the experiment's file.
+    texts
+        Content of the file of each experiment, by name.
     folder
         Folder to write, which is made if necessary.
 
@@ -93,17 +92,19 @@ def write_experiment(name: str, text: str, folder: Path) -> None:
     FileExistsError
         If the folder has other content.
     """
-    path = folder / "config/experiments" / f"{name}.yaml"
-    if path.exists():
-        if path.read_text("utf-8") != text:
-            raise FileExistsError(
-                f"{path} asks something else, or is of an earlier version; nothing was written: give the name of a new "
-                "folder, or go on with that study by `admmbench study` in its folder"
-            )
+    paths = {name: folder / "config/experiments" / f"{name}.yaml" for name in texts}
+    if any(path.exists() for path in paths.values()):
+        for name, path in paths.items():
+            if not path.exists() or path.read_text("utf-8") != texts[name]:
+                raise FileExistsError(
+                    f"{path} asks something else, or is of an earlier version; nothing was written: give the name of "
+                    "a new folder, or go on with that study by `admmbench study` in its folder"
+                )
         return
     _begin(folder)
-    files.write(folder / "config/config.yaml", f"experiments: [{name}]\n")
-    files.write(path, text)
+    files.write(folder / "config/config.yaml", f"experiments: [{', '.join(texts)}]\n")
+    for name, path in paths.items():
+        files.write(path, texts[name])
 
 
 def _begin(folder: Path) -> None:

@@ -104,7 +104,7 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
     left_out: dict[str, list[str]] = {}
     name_of_search: dict[str, str] = {}
     for name in question.methods or _candidates():
-        method = _method(name, question.noise, info)
+        method = method_entry(name, question.noise, info)
         try:
             candidate = check_experiment({**content, "algorithms": [method]}, name)
         except ConfigError as error:
@@ -276,7 +276,7 @@ def _methods_with_role(role: str) -> list[str]:
     return [n for n in algorithms.list_algorithms() if algorithms.resolve(n)().family.role == role]
 
 
-def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
+def method_entry(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
     """Return a method with the axes along which it is tuned: its own, and the bound on records."""
     registered_name, params = algorithms.ALIASES.get(name, (name, {}))
     cls = algorithms.resolve(registered_name)

@@ -1,0 +1,1 @@
+"""Certificates: what a method reached in a competition, in one file that somebody else can compute again."""
