@@ -175,6 +175,15 @@ def test_numbers_have_a_loss_whose_slope_is_bounded():
     assert content["margin"] == 0
 
 
+def test_a_loss_that_is_not_convex_has_baselines_of_the_usual_one():
+    content, _ = asked(loss="sigmoid", methods=["objp", "dp_gd"])
+    *_, optimum, alone = content["algorithms"]
+    assert [each["label"] for each in (optimum, alone)] == [f"{b} (logistic)" for b in BASELINES]
+    computed = check_experiment({**content, "dataset": TABLE}).computed
+    convex = [spec.as_problem.loss.convex for _, spec in computed]
+    assert convex == [False, False, True, True]
+
+
 @pytest.mark.parametrize(
     ("seeds", "tuning"), [(125, {}), (126, {"seeds": [1008]}), (1250, {"seeds": [10_000]})]
 )

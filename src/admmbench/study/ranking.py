@@ -123,13 +123,7 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         note = f" ({methods[0]['label']} is one)" if len(suitable) > 1 else ""
         reasons = "".join(f"; {line}" for line in lines)
         raise ValueError(f"there is nothing to rank with fewer than two methods{note}{reasons}")
-    content["algorithms"] = [
-        *methods,
-        *(
-            {"name": name, "label": label, "epsilon": math.inf, "rounds": 1}
-            for name, label in zip(_baselines(), (FLOOR, ALONE), strict=True)
-        ),
-    ]
+    content["algorithms"] = [*methods, *_baselines(content["problem"]["loss"], info)]
     check_experiment(content)
     for method in methods:
         if method["name"].endswith(".py"):
@@ -265,11 +259,17 @@ def _candidates() -> list[str]:
     return [name for name, cls in contenders.items() if cls.release and "rows" in cls.sharing]
 
 
-def _baselines() -> tuple[str, str]:
-    """Return the names of the optimum over all records, and of that over the records of one agent."""
+def _baselines(loss: str, info: DatasetInfo) -> list[dict[str, Any]]:
+    """Return the optimum over all records, and over those of one agent; of the data's usual loss if not convex."""
     references = _methods_with_role("reference")
     alone = (n for n in references if algorithms.resolve(n)().family.mechanism == "one agent")
-    return _methods_with_role("optimum")[0], next(alone)
+    names = {FLOOR: _methods_with_role("optimum")[0], ALONE: next(alone)}
+    shared: dict[str, Any] = {"epsilon": math.inf, "rounds": 1}
+    note = ""
+    if not as_loss(loss).convex:
+        shared["problem"] = {"loss": info.default_problem}
+        note = f" ({info.default_problem})"
+    return [{"name": name, "label": label + note, **shared} for label, name in names.items()]
 
 
 def _methods_with_role(role: str) -> list[str]:
