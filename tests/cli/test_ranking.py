@@ -67,6 +67,12 @@ def test_a_frame_has_the_study_of_the_command(turns):
     np.testing.assert_array_equal(ours.X_test, theirs.X_test)
 
 
+def test_seeds_are_ordered_before_the_report_if_asked_for(turns):
+    rank(patients(), **ASKED, until_decided=True)
+    results = "results/ranking/results.nc"
+    assert turns[0] == [["tune"], [results, "--until-decided"], ["all"]]
+
+
 def test_the_table_has_the_numbers_of_the_comparison(turns):
     ranking = rank(patients(), **ASKED, total_epsilon=[1, 8], folder="answer")
     comparison = compare([turns[2]])

@@ -223,6 +223,17 @@ def test_workers_end_with_their_study(jobs):
     assert jobs.run("second")[0] == 0  # without workers
 
 
+def test_studies_that_a_process_calls_share_a_folder_of_workers(monkeypatch):
+    monkeypatch.delenv(warm.VARIABLE, raising=False)
+    with warm.shared_workers():
+        folder = Path(os.environ[warm.VARIABLE])
+        assert folder.is_dir()
+        with warm.shared_workers():
+            assert os.environ[warm.VARIABLE] == str(folder)
+    assert warm.VARIABLE not in os.environ
+    assert not folder.exists()
+
+
 def test_a_socket_without_a_worker_is_passed_over(jobs):
     jobs.run("first")
     (worker,) = jobs.settled()
@@ -246,7 +257,7 @@ def test_other_commands_and_devices_have_processes_of_their_own(jobs, monkeypatc
     monkeypatch.setattr(warm, "_workers", None)
     for words in (
         [],
-        ["prepare", "digits"],
+        ["describe", "digits"],
         ["run", "--device", "cuda"],
         ["audit", "--device=cuda"],
     ):

@@ -296,7 +296,7 @@ def planned_fingerprints():
         for run in (*experiment.runs, *experiment.searches.values())
     }
     found = {code: fingerprint.of_run(spec) for code, spec in specs.items()}
-    os.environ.update(ADMMBENCH_FINGERPRINTS=json.dumps(found))
+    os.environ.update(ADMMBENCH_FINGERPRINTS=json.dumps(found, sort_keys=True))
     return found
 
 

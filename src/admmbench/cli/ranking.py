@@ -14,7 +14,7 @@ from admmbench import scaffold
 from admmbench.datasets import describe, find_module
 from admmbench.files import netcdf
 from admmbench.files.core_yaml import dump_yaml
-from admmbench.jobs import interrupts
+from admmbench.jobs import interrupts, warm
 from admmbench.report import closing
 from admmbench.results.who_wins import compare
 from admmbench.study.methods import merged
@@ -40,7 +40,6 @@ _NO_OPTIONS = {
     "total": "total_epsilon",
     "group": "groups",
     "test": 'settings={"test": ...}',
-    "until_decided": "it to `admmbench study` in the folder of the study",
 }
 
 
@@ -59,6 +58,7 @@ def rank(
     methods: Sequence[str] = (),
     folder: str | Path | None = None,
     cores: int | None = None,
+    until_decided: bool = False,
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Ranking:
@@ -83,6 +83,8 @@ def rank(
         Folder of the study, ``rank-TARGET`` if absent.
     cores
         Cores that jobs use together; all if absent.
+    until_decided
+        Whether methods that are not behind get more seeds, up to eight times as many.
     settings
         Further settings of the data set ``table``, such as ``{"missing": "impute"}``.
     **options
@@ -129,39 +131,53 @@ def rank(
     table = merged(table, settings or {})
     question = {**options, "dataset": table, "methods": [*methods], "total": total_epsilon}
     try:
-        asked = checked(Question, question, "")
-        left_out = write_study(asked, place)
-        info = describe(asked.dataset)
+        lines = write_study(checked(Question, question, ""), place)
     except ValueError as error:
         message = as_typed(str(error)).replace("--total: ", "--total_epsilon: ")
         raise ValueError(re.sub(r"--(\w+): ", r"\1: ", message)) from None
-    for line in (
-        *metric_of(asked, info),
-        *(f"not ranked: {line}" for line in left_out),
-        *half_tuned(asked.methods),
-    ):
+    for line in lines:
         print(line)
-    words = ["--cores", str(cores)] if cores else []
-    if status := run_turns([["tune", *words], ["all", *words]], place):
+    if status := run_study(place, cores, until_decided=until_decided):
         if status == interrupts.STATUS:
             raise interrupts.Interrupted("stopped; the same call goes on from there")
         raise RuntimeError(f"the study in {place} failed, see above")
-    results = netcdf.read(place / "results" / NAME / "results.nc")
-    comparison = compare([results])
-    if comparison is None:
+    ends = read_ends(place)
+    if not ends:
         raise RuntimeError(f"no two methods can be compared; the report in {place} says why")
-    ends = list(closing.closings(comparison, results))
     ranking = Ranking(pd.concat(map(_rows, ends)))
     ranking.study, ranking.attrs["metric"] = place, ends[0].measure
     return ranking
 
 
 def write_study(question: Question, folder: Path) -> list[str]:
-    """Write the folder of the study that answers a question; return lines on methods that do not take part."""
+    """Write the study that answers a question; return lines on its metric, and methods left out or tuned in part."""
     content, left_out = experiment(question, folder)
     text = dump_yaml(content, default_flow_style=None, sort_keys=False, width=120)
     scaffold.write_experiments({NAME: HEAD + text}, folder)
-    return left_out
+    return [
+        *metric_of(question, describe(question.dataset)),
+        *(f"not ranked: {line}" for line in left_out),
+        *half_tuned(question.methods),
+    ]
+
+
+def run_study(
+    folder: Path, cores: int | None = None, *, dry_run: bool = False, until_decided: bool = False
+) -> int:
+    """Tune the methods of a study and run them, or list the searches alone; return the exit status."""
+    # The report is written once, after the last analysis.
+    race = [[f"results/{NAME}/results.nc", "--until-decided"]] if until_decided else []
+    turns = [["tune", "-n"]] if dry_run else [["tune"], *race, ["all"]]
+    words = ["--cores", str(cores)] if cores else []
+    with warm.shared_workers():
+        return run_turns([[*turn, *words] for turn in turns], folder)
+
+
+def read_ends(folder: Path) -> list[closing.Closing]:
+    """Read the end of a study at each total; empty if no two methods can be compared at any."""
+    results = netcdf.read(folder / "results" / NAME / "results.nc")
+    comparison = compare([results])
+    return [] if comparison is None else list(closing.closings(comparison, results))
 
 
 def _rows(end: closing.Closing) -> pd.DataFrame:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import math
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ from admmbench.files.core_yaml import parse_words, parse_yaml
 from admmbench.jobs.limits import refuse_small_limit
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from admmbench.report.closing import Closing
+
+_DECIDE = "--until-decided"
 
 
 @Command
@@ -99,12 +101,10 @@ def _rank(options: argparse.Namespace) -> int:
     """
     import webbrowser
 
-    from admmbench.cli.ranking import write_study
+    from admmbench.cli.ranking import read_ends, run_study, write_study
     from admmbench.datasets import describe
-    from admmbench.files import netcdf
-    from admmbench.study.ranking import NAME, Question, as_typed, half_tuned, metric_of
+    from admmbench.study.ranking import NAME, Question, as_typed
     from admmbench.validation import checked
-    from admmbench.watch.study import run_turns
 
     if options.against:
         from admmbench.cli.competing import compete
@@ -136,22 +136,12 @@ def _rank(options: argparse.Namespace) -> int:
             message += " (settings follow the table as KEY=VALUE, such as missing=drop)"
         raise ValueError(message) from None
     folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
-    left_out = write_study(question, folder)
-    for line in (
-        *info.summary,
-        *metric_of(question, info),
-        *(f"not ranked: {line}" for line in left_out),
-        *half_tuned(question.methods),
-    ):
+    for line in (*info.summary, *write_study(question, folder)):
         print(line)
-    cores = ["--cores", str(options.cores)] if options.cores else []
-    # The report is written once, after the last analysis.
-    race = [[f"results/{NAME}/results.nc", _DECIDE]] if options.until_decided else []
-    turns = [["tune", "-n"]] if options.dry_run else [["tune"], *race, ["all"]]
-    if (status := run_turns([[*words, *cores] for words in turns], folder)) or options.dry_run:
+    mode = {"dry_run": options.dry_run, "until_decided": options.until_decided}
+    if (status := run_study(folder, options.cores, **mode)) or options.dry_run:
         return status
-    with contextlib.chdir(folder):
-        _print_ranking(netcdf.read(Path("results", NAME, "results.nc")))
+    _print_ends(read_ends(folder))
     report = folder / "results/report/config/index.html"
     print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
     print("  admmbench study --until-decided   # more seeds for methods that are not behind")
@@ -173,25 +163,19 @@ def _test_part(options: argparse.Namespace) -> dict[str, Any]:
     return {"test": {name: parse_yaml(value, "--test-column")}}
 
 
-def _print_ranking(results: xr.Dataset) -> None:
+def _print_ends(ends: Sequence[Closing]) -> None:
     """Print the table of each total, and the sentence for what is known."""
     from admmbench.report import closing
     from admmbench.report.environment import words
     from admmbench.report.terminal import as_rich
-    from admmbench.results.who_wins import compare
 
-    comparison, console = compare([results]), wide_console()
-    if comparison is None:
-        print("No two methods ended at any total: the report says why.")
-        return
-    ends = list(closing.closings(comparison, results))
+    console = wide_console()
     for end in ends:
         console.print(as_rich(words().closing(end), closing.table(end)))
     for end in ends:
         console.print(words().known(end), soft_wrap=True, markup=False)
-
-
-_DECIDE = "--until-decided"
+    if not ends:
+        print("No two methods ended at any total: the report says why.")
 
 
 @Command

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
@@ -30,10 +31,10 @@ from admmbench.jobs import interrupts
 Main = Callable[[Sequence[str]], int]
 VARIABLE = "ADMMBENCH_WORKERS"
 """Environment variable that names the folder of a study's workers."""
-COMMANDS = ("run", "audit", "tune", "choose", "aggregate")
-"""Commands that workers carry out: those that read files that no later job of the study changes."""
+COMMANDS = ("prepare", "tune", "choose", "run", "audit", "aggregate", "figures", "report")
+"""Commands that workers carry out: those that keep nothing of a file that a later job may change."""
 # Seconds that a worker waits for the next job, and between two looks at whether the study goes on.
-_IDLE, _POLL = 10, 1
+_IDLE, _POLL = 60, 1
 # Nanoseconds that the clock of a file system may be late.
 _CLOCK_TICK = 20_000_000
 # Bytes above which a worker does not wait for another job.
@@ -48,7 +49,6 @@ def folder_of_workers() -> str:
     Nothing (an empty string) if there is no room for one, so that jobs have processes of their own.
     """
     import atexit
-    import shutil
     import tempfile
 
     try:
@@ -57,6 +57,20 @@ def folder_of_workers() -> str:
         return ""
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+@contextlib.contextmanager
+def shared_workers() -> Iterator[None]:
+    """Let all studies that this process calls meanwhile share workers, so that libraries are loaded once."""
+    if VARIABLE in os.environ:
+        yield
+        return
+    os.environ[VARIABLE] = folder = folder_of_workers()
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def call(words: Sequence[str]) -> int | None:
