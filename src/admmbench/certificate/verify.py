@@ -74,7 +74,10 @@ def verify(
         text = f"method.sha256: {method} is another file than the one that competed; it is not executed"
         yield Line(Status.DIFFERS, text)
         return
-    if not certificate.method.label.startswith(Path(certificate.method.file).stem):
+    if certificate.method.file != method.name:
+        text = f"method.file: is {certificate.method.file}, and the file is {method.name}"
+        yield Line(Status.DIFFERS, text)
+    if not certificate.method.label.startswith(method.stem):
         yield Line(Status.DIFFERS, "method.label: is not that of the file")
     names = list(dict.fromkeys(setting.experiment for setting in certificate.settings))
     if {*names} != {*TRACKS.get(certificate.track, names)}:
@@ -231,6 +234,9 @@ class _Check:
                 yield self._differs(name, f"is {getattr(setting, name)}, and follows as {value}")
         for name in self._other_settings():
             yield self._differs(f"run.{name}", "is not that of the competition")
+        if len(setting.seeds) not in {block[-1] + 1 for block in self.experiment.blocks}:
+            # Seeds after the last whole block would never be computed again.
+            yield self._differs("seeds", "end within a block of seeds")
         if setting.mean != mean(setting.values):
             yield self._differs("mean", "is not that of its values")
 
@@ -257,8 +263,7 @@ class _Check:
         n = len(self.setting.seeds)
         # Rounding depends on the seeds that are computed together.
         blocks: list[tuple[int, ...]] = [b for b in self.experiment.blocks if b[-1] < n]
-        count = math.ceil(part * n / max(map(len, blocks)))
-        for block in sorted(generator.sample(blocks, min(count, len(blocks)))):
+        for block in sorted(generator.sample(blocks, math.ceil(part * len(blocks)))):
             yield from self._block_again(list(block), exactly=exactly)
 
     def _block_again(self, seeds: list[int], *, exactly: bool) -> Iterator[Line]:
