@@ -59,7 +59,7 @@ def test_a_table_is_described_by_what_is_in_it(tmp_path, capsys):
 
 def test_what_there_is_not_is_one_line(capsys):
     assert main(["describe", "nothing"]) == 1
-    assert "there are admm, " in capsys.readouterr().err
+    assert "unknown algorithm 'nothing' (there are " in capsys.readouterr().err
 
 
 def test_a_paper_has_its_bibtex_entry_and_the_commands_that_draw_its_figures(capsys):

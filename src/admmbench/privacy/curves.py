@@ -212,7 +212,8 @@ def calibrate_mu(ledger_at: Callable[[float], Ledger], mu: float) -> float:
     """
     if not curve(ledger_at(mu).composition()).proved:
         raise ValueError(
-            "privacy.mu: no trade-off curve is proved of these releases, which state (epsilon, delta) alone; solve for a total"
+            "privacy.mu: no trade-off curve is proved of these releases, which state (epsilon, delta) "
+            "alone; solve for a total"
         )
 
     def composed(ledger: Ledger, _: float) -> float:
