@@ -23,7 +23,6 @@ from admmbench import algorithms
 from admmbench.base.outcomes import Outcome
 from admmbench.claims import claims
 from admmbench.claims.judge import Verdict, evaluate
-from admmbench.figures.wording import rounded_up
 from admmbench.files.core_yaml import read_yaml
 from admmbench.inference.contrasts import Decision
 from admmbench.inference.intervals import sampling_error, student
@@ -79,20 +78,9 @@ def totals() -> Any:
     return SimpleNamespace(**read_yaml(Path(__file__).with_name("totals.yaml")))
 
 
-@over_lists
 def mu(study: str, label: str) -> float:
     """Return mu of Gaussian differential privacy of a method at a total of 2."""
     return float(totals().gaussian[study][label][0])
-
-
-def with_other_mu(studies: Iterable[str], usual: str) -> set[str]:
-    """Return the methods whose mu at a total of 2 is not the usual one, as written, in a study."""
-    return {
-        label
-        for study in studies
-        for label in totals().gaussian[study]
-        if (value := mu(study, label)) == INF or rounded_up(value) != usual
-    }
 
 
 def all_hold() -> bool:
