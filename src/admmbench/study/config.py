@@ -148,9 +148,10 @@ class Study(Strict):
         data = self.config.data
         cache = os.environ.get("ADMMBENCH_CACHE", data.cache)
         return {
-            folder: datasets.missing_files(dataset, mirror=data.mirror, cache=cache)
+            folder: files
             for folder, dataset in self.datasets.items()
             if not Path(data.cache, "datasets", folder).exists()
+            and (files := datasets.missing_files(dataset, mirror=data.mirror, cache=cache))
         }
 
     def without(self, missing: Mapping[str, Collection[str]]) -> Study:
