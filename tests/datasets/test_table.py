@@ -906,6 +906,34 @@ def test_words_are_missing_elsewhere_unless_they_are_stated(folder):
     assert "records dropped, as values are missing: 100" in dropped.summary
 
 
+@pytest.mark.parametrize(
+    ("others", "columns"),
+    [(["stone", "Gar2", "1 brick"], 4), (["yes", "yes", "yes"], 2), (["stone", "stone", ""], 2)],
+)
+def test_none_is_a_category_beside_other_ones(others, columns):
+    spec = written(doses(["None", *others] * 75))
+    info = describe({**spec, "missing": "impute"})
+    assert info.n_features == 1 + columns + 1
+    gaps = [line for line in info.summary if "missing" in line]
+    assert gaps == ["missing values, imputed: dose (75)"] * ("" in others)
+
+
+@pytest.mark.parametrize(
+    ("others", "more"),
+    [
+        (["1.5", "2.5", "3.5"], {}),
+        (["2020-01-01", "2020-01-02", "2020-02-01"], {}),
+        (["stone", "wood", "brick"], {"na_values": ["None"]}),
+        (["stone", "wood", "brick"], {"categories": {"dose": ["stone", "wood", "brick"]}}),
+    ],
+)
+def test_none_is_missing_among_numbers_and_dates_or_if_stated(others, more):
+    spec = written(doses(["None", *others] * 75))
+    info = describe({**spec, **more, "missing": "impute"})
+    dates = "left out: dose (dates)" in info.summary
+    assert dates or "missing values, imputed: dose (75)" in info.summary
+
+
 def test_pandas_takes_the_same_words_for_missing_values():
     words = [*_table_columns._EMPTY - {"?"}, "a", "-"]
     read = pd.read_csv(io.StringIO("word,n\n" + "".join(f"{word},1\n" for word in words)))

@@ -55,7 +55,9 @@ def test_when_the_files_appear_the_runs_are_those_of_the_stated_data(folder):
 
 def test_prepared_data_need_no_files(folder):
     write_parts(folder, mirrored=2)
-    (name,) = config.read().datasets
+    complete = config.read()
+    assert complete.missing_files == {}  # jobs before and after the preparation share workers
+    (name,) = complete.datasets
     (folder / "mirror/part_1").unlink()
     assert config.read().experiments["small"].missing_data
     (folder / "resources/datasets" / name).mkdir(parents=True)

@@ -167,6 +167,9 @@ def test_a_rare_class_is_balanced_unless_the_user_says_otherwise():
     assert "metric" not in content["problem"]
     content, _ = asked(methods=["objp", "dp_gd"], metric="auc")
     assert (content["problem"]["metric"], content["margin"]) == ("auc", 0.01)
+    content, _ = asked(methods=["objp", "dp_gd"], metric="worst_clients")
+    assert (content["problem"]["metric"], content["margin"]) == ("worst_clients", 1.0)
+    assert content["figures"][0]["metric"] == "worst_client_error"
 
 
 def test_numbers_have_a_loss_whose_slope_is_bounded():
@@ -222,6 +225,8 @@ def test_paths_of_a_second_file_follow(tmp_path):
             {"agents": 1000, "dataset": {**TABLE, "group": ""}},
             r"fewer than two methods; accelerated_dpsgd; amp; .* and \d+ more: --agents: 1000 agents cannot",
         ),
+        ({"metric": "client_error", "dataset": {**TABLE, "group": ""}}, "--metric: .* by --group"),
+        ({"metric": "worst_clients", "agents": 3}, "--metric: worst_clients .* without --agents"),
         ({"loss": "huber"}, "more: loss huber: it needs numbers as targets"),
         ({"methods": ["objp", "obpj"]}, "did you mean 'objp'"),
         ({"dataset": {**TABLE, "target": "labels"}}, "did you mean 'label'"),

@@ -78,10 +78,11 @@ def _rank(options: argparse.Namespace) -> int:
     --test FILE        table of the test records (default: a fifth of each class, drawn)
     --test-column TEXT
                        or NAME=VALUE: records with this value in this column are the test records
-    --metric {error,balanced_error,auc,log_loss,rmse,r2}
+    --metric {error,balanced_error,auc,log_loss,rmse,r2,client_error,worst_clients,client_spread}
                        what methods are compared by (default: error, or balanced_error if the
                        rarest of K classes has less than 0.4 / K of the records; rmse for numbers);
-                       auc and r2 are shown as 1 - auc and 1 - r2, so that low is good
+                       auc and r2 are shown as 1 - auc and 1 - r2, so that low is good; the last
+                       three are over groups with at least 20 test records
     --methods NAMES    names, or paths of your own, separated by commas (default: all that compete
                        and suit)
     --delta TEXT       failure probability of totals (default: 1e-5)

@@ -56,6 +56,7 @@ _EMPTY = frozenset(
     ["", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
 )
 _EMPTY |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
+_NONE = "None"
 
 
 def check(frame: pd.DataFrame, settings: Columns) -> None:
@@ -269,10 +270,26 @@ def _mask_empty(values: pd.Series[Any], settings: Columns) -> tuple[pd.Series[An
     if texts and settings.keep_default_na and name != settings.target:
         default |= _EMPTY - {as_text(value) for value in settings.categories.get(name, [])} - stated
     spelled = as_texts(values).astype("string").str.strip()
+    others = spelled[~spelled.isin(stated | default)].dropna()
+    if _NONE in default and spelled.eq(_NONE).any() and _is_category_beside(others, settings):
+        default.remove(_NONE)
     empty = spelled.isin(stated | default).to_numpy()
     # Whole numbers beside a gap would become floats, which long ones do not fit in.
     converted = values.astype(object) if types.is_integer_dtype(values) and empty.any() else values
     return converted.mask(empty), {*spelled[empty]} & default - {""}
+
+
+def _is_category_beside(others: pd.Series[Any], settings: Columns) -> bool:
+    """Return whether `None` is a category beside the other values, not a gap among numbers, dates or long text.
+
+    The houses of Ames have it: "None" is a house without veneer.
+    """
+    name = str(others.name)
+    if name in settings.categories:  # which do not have it
+        return False
+    if others.nunique() == 1:
+        return not are_numbers(others, settings)
+    return kind_of(name, others, settings)[0] == "category"
 
 
 def _find_complete_rows(

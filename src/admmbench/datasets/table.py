@@ -75,7 +75,7 @@ class Table(DatasetDefinition):
         Values that stand for a missing one, such as ["-", "n.a."], besides an empty cell: of all columns, or by column.
     keep_default_na
         Whether texts such as NA, None and ? in a CSV file are missing values, but for the target and for categories
-        that are stated.
+        that are stated. None is one of the categories in a column of text that has others.
     decimal
         Decimal point of numbers in text.
     thousands

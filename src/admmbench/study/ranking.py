@@ -15,7 +15,7 @@ from admmbench import algorithms, datasets
 from admmbench.datasets import DatasetInfo
 from admmbench.figures.wording import listed, together
 from admmbench.problems.losses import as_loss
-from admmbench.problems.metrics import FACTS, Metric
+from admmbench.problems.metrics import BY_CLIENT, FACTS, Metric
 from admmbench.problems.metrics import check as check_metric
 from admmbench.spec.fields import MOST_SEEDS, Delta, Law
 from admmbench.study.config import ConfigError, check_experiment
@@ -146,9 +146,13 @@ def _relative(dataset: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _check_metric(question: Question, info: DatasetInfo) -> None:
     """Refuse a metric of all methods at once, which else is the reason for which none suits."""
-    loss = question.loss or info.default_problem
+    loss, metric = question.loss or info.default_problem, question.compared_by(info)
+    if metric in BY_CLIENT and (question.agents or not question.dataset.get("group")):
+        raise ValueError(
+            f"--metric: {metric} needs records whose client is known; name its column by --group, without --agents"
+        )
     try:
-        check_metric(question.compared_by(info), as_loss(loss), str(loss), info)
+        check_metric(metric, as_loss(loss), str(loss), info)
     except ValueError as error:
         raise ValueError(as_typed(str(error))) from None
 
@@ -184,7 +188,8 @@ def _base_content(question: Question, info: DatasetInfo) -> dict[str, Any]:
     loss = question.loss or info.default_problem
     metric, margin = question.compared_by(info), question.margin
     if margin is None:
-        margin = _MARGINS.get(metric, 0)
+        usual = as_loss(loss).metric == FACTS["error"].variable and metric in BY_CLIENT
+        margin = _MARGINS["error"] if usual else _MARGINS.get(metric, 0)
     variable = FACTS[metric].variable
     of_metric = {} if variable == as_loss(loss).metric else {"metric": metric}
     source = Path(str(question.dataset.get("path", info.name))).name
