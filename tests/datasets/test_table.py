@@ -910,7 +910,7 @@ def test_words_are_missing_elsewhere_unless_they_are_stated(folder):
     ("others", "columns"),
     [(["stone", "Gar2", "1 brick"], 4), (["yes", "yes", "yes"], 2), (["stone", "stone", ""], 2)],
 )
-def test_none_is_a_category_beside_other_ones(others, columns):
+def test_none_is_a_category_beside_other_ones(folder, others, columns):
     spec = written(doses(["None", *others] * 75))
     info = describe({**spec, "missing": "impute"})
     assert info.n_features == 1 + columns + 1
@@ -927,7 +927,7 @@ def test_none_is_a_category_beside_other_ones(others, columns):
         (["stone", "wood", "brick"], {"categories": {"dose": ["stone", "wood", "brick"]}}),
     ],
 )
-def test_none_is_missing_among_numbers_and_dates_or_if_stated(others, more):
+def test_none_is_missing_among_numbers_and_dates_or_if_stated(folder, others, more):
     spec = written(doses(["None", *others] * 75))
     info = describe({**spec, **more, "missing": "impute"})
     dates = "left out: dose (dates)" in info.summary

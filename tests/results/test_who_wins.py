@@ -302,7 +302,8 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ([CLEAR], "ObjP wins on MNIST at ε = 1."),
         (
             [TIED],
-            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would be conclusive with 80 % power. No method is "
+            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would be conclusive with 80 % power. "
+            "ObjP is lowest at ε = 1, 11.50 %; OutP is behind. No method is "
             "better than ObjP by more than 4.06 points at ε = 1 on MNIST.",
         ),
         ([ALIKE], "ObjP and ObjT are equivalent on MNIST at ε = 1 (margin 0.20 points)."),
@@ -313,13 +314,15 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         (
             [CLEAR, TIED],
             "ObjP wins on MNIST at ε = 1. 1 of 2 settings is undecided: 4,600 seeds would be conclusive with "
-            "80 % power. No method is better than ObjP by more than 5.34 points at ε = 2 on MNIST. "
+            "80 % power. ObjP is lowest at ε = 2, 11.50 %; OutP is behind. "
+            "No method is better than ObjP by more than 5.34 points at ε = 2 on MNIST. "
             "Nowhere significantly worse: ObjP.",
         ),
         (
             [TIED, TIED],
-            "Both settings are undecided: 4,600 seeds each would be conclusive with 80 % power. No method is better "
-            "than ObjP by more than 5.34 points at ε = 1 and 5.34 points at ε = 2 on MNIST. "
+            "Both settings are undecided: 4,600 seeds each would be conclusive with 80 % power. "
+            "ObjP is lowest at ε = 1, 11.50 %; OutP is behind. ObjP is lowest at ε = 2, 11.50 %; OutP is behind. "
+            "No method is better than ObjP by more than 5.34 points at ε = 1 and 5.34 points at ε = 2 on MNIST. "
             "Nowhere significantly worse: ObjP and ObjT.",
         ),
         (
@@ -501,7 +504,9 @@ def test_methods_without_a_seed_in_common_decide_nothing():
     found = compare([ds])
     assert found["seeds"].item() == np.inf
     content = answer.content(found, {})
-    assert short(content) == "Undecided between ObjP and ObjT at ε = 1."
+    assert short(content) == (
+        "Undecided between ObjP and ObjT at ε = 1. ObjP is lowest at ε = 1, 12.50 %."
+    )
     assert [each.chance for each in content["groups"][0]["control_tables"][0]["rows"]] == [
         None,
         None,

@@ -169,6 +169,7 @@ def summarize_setting(
         badges={_all_names(label, aliases): method_badge for label, method_badge in badges.items()},
         group=tuple(_all_names(label, aliases) for label in group),
         undecided=tuple(_all_names(label, aliases) for label in _ascending(setting, "undecided")),
+        behind=tuple(_all_names(label, aliases) for label in _ascending(setting, "worse")),
         only_method="".join(_all_names(label, aliases) for label in _ascending(setting, "alone")),
         failed=bool((setting["failed"].where(setting["compared"], 0) > 0).any()),
         control=_all_names(str(setting["control"].item()), aliases),

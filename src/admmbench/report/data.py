@@ -118,6 +118,8 @@ class SettingSummary:
     group: tuple[str, ...]
     undecided: tuple[str, ...]
     """The winner or the equivalent methods; else the methods among which the setting is undecided; by their means."""
+    behind: tuple[str, ...]
+    """Methods that are worse than those; by their means."""
     only_method: str
     """The only method; empty if there are several."""
     failed: bool
