@@ -47,6 +47,9 @@ def test_undecided_never_stands_alone():
         "A is lowest at ε = 1, 20.00 %; C is behind; B is at most 1.00 points above it, which 10 seeds do "
         "not tell from chance (about "
     )
+    assert "constant" not in said
+    said = words().known(end({"A": 0.2, "B": 0.21}, constant=0.205, spread=0.02)).strip()
+    assert said.endswith("No method is shown to be better than the constant answer, 20.50 %.")
 
 
 def test_a_group_and_a_constant_that_nobody_beats_are_said():
