@@ -37,6 +37,7 @@ log = math.log
 TOTALS = [0.5, 1, 2, 4, 8]
 EQUAL = ["equal_privacy_adult", "equal_privacy_femnist", "equal_privacy_mnist"]
 CLIENTS = ["clients_heart"]
+RATINGS = "clients_ratings"
 CONFIDENCE = TOGETHER
 """With which the intervals of the comparison at equal privacy hold together."""
 MARK = reference.MARK.strip()
@@ -496,6 +497,18 @@ def with_verdict(study: str, epsilon: float, *how: str) -> set[str]:
 def front(study: str, epsilon: float) -> set[str]:
     """Return the methods that are not shown to be behind another."""
     return with_verdict(study, epsilon, "winner", "equivalent", "undecided")
+
+
+def constant(study: str) -> float:
+    """Return the error in percent of the best constant prediction."""
+    return 100 * float(at_total(study, 1)["constant"])
+
+
+def beats_constant(study: str, epsilon: float) -> set[str]:
+    """Return the methods whose interval lies below the error of the best constant prediction."""
+    setting = at_total(study, epsilon)
+    below = setting["upper"] < setting["constant"]
+    return set(map(str, below["algorithm"].values[below.values]))
 
 
 @over_lists
