@@ -41,6 +41,14 @@ def test_parts_make_the_whole_again(one, other):
         assert found["status"].dtype == np.int8
 
 
+def test_an_axis_of_one_file_alone_is_left_out():
+    """Results of an earlier version lack it."""
+    one, other = whole().sel(seed=range(7)), whole().sel(seed=range(7, 10))
+    hits = (other["status"] * 0.5).expand_dims(false_alarms=[0.0, 0.5, 1.0])
+    for pair in ((one, other.assign(hits=hits)), (other.assign(hits=hits), one)):
+        xr.testing.assert_identical(join(*pair).sel(algorithm=LABELS), whole())
+
+
 def test_results_on_a_part_of_the_data_do_not_join_those_on_all():
     one, other = whole().sel(seed=range(7)), whole().sel(seed=range(7, 10))
     other.attrs |= {"missing_data": "{}"}

@@ -39,7 +39,8 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     -------
     xarray.Dataset
         All methods, budgets and seeds. ``fingerprint`` of a method, ``arithmetic``, ``machine`` and ``versions`` have
-        the values of both files.
+        the values of both files. Variables over an axis that one file lacks, as those of earlier versions do, are left
+        out.
 
     Raises
     ------
@@ -48,6 +49,8 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
         the rounds that were evaluated. Settings that were tuned may differ, and the second file need not state how the
         experiment is judged.
     """
+    axes_of_one = {*first.indexes} ^ {*second.indexes}
+    first, second = (part.drop_dims(axes_of_one, errors="ignore") for part in (first, second))
     first, second = _with_equal_coordinates(with_declarations(first), with_declarations(second))
     labels = list(dict.fromkeys(str(x) for part in (first, second) for x in part["algorithm"].data))
     settings = _setting_conflicts(first, second)
