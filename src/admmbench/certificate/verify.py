@@ -1,4 +1,7 @@
-"""Verification of a certificate: what follows from it is derived again, and some of its runs are computed again."""
+"""Verification of a certificate: what follows from it is derived again, and some of its runs are computed again.
+
+The method's file is read here as bytes alone; `admmbench.certificate.recompute` executes it in another process.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,39 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from admmbench.audit import audit
-from admmbench.base.outcomes import SUCCESSFUL, Outcome
-from admmbench.certificate.content import Attacked, Certificate, Setting, finite, mean
-from admmbench.certificate.issue import settings_of, stated, versus
-from admmbench.datasets import DatasetError, load_dataset
-from admmbench.engine.rounds import AlgorithmError
-from admmbench.jobs import provenance
-from admmbench.jobs.simulate import run_spec
+from admmbench.base.outcomes import Outcome
+from admmbench.certificate.content import Certificate, Setting, mean
+from admmbench.certificate.issue import NOT_CHECKED, versus
+from admmbench.certificate.recompute import (
+    Asked,
+    Block,
+    Computed,
+    Failure,
+    Recompute,
+    Request,
+    in_process,
+)
+from admmbench.files.core_yaml import read_yaml
+from admmbench.files.installed import find_all
+from admmbench.jobs import fingerprint, provenance
 from admmbench.results import reference, statistics
 from admmbench.results.who_wins import compare
-from admmbench.spec.run import RunSpec
-from admmbench.study.competition import TRACKS, entry
-from admmbench.study.config import ConfigError, check_experiment
-from admmbench.study.experiment import Experiment
+from admmbench.study.competition import TRACKS, competing_totals
+from admmbench.study.config import check_experiment
 
 RECORDS = 3
 """Test records by which an error may differ on other versions or another processor."""
+_RELATIVE = 1e-9
+"""Relative difference of two numbers that were derived from the same values."""
+Blocks = list[tuple[int, ...]]
 
 
 class Status(IntEnum):
@@ -50,23 +60,68 @@ class Line(NamedTuple):
 
 
 def verify(
-    certificate: Certificate, method: Path, part: float = 0.05, seed: int = 0
+    certificate: Certificate,
+    method: Path,
+    part: float = 0.05,
+    seed: int = 0,
+    recompute: Recompute = in_process,
 ) -> Iterator[Line]:
     """Verify a certificate, and yield what is found.
-
-    The file of the method is executed, unless it is another one than that of the certificate.
 
     Parameters
     ----------
     certificate
         The certificate.
     method
-        File of the method.
+        File of the method. It is not executed if it is another one than that of the certificate.
     part
         Part of the runs of each setting that are computed again, one at least.
     seed
         Seed of the draw of these runs.
+    recompute
+        Function that executes the method's file.
     """
+    lines = list(_head(certificate, method))
+    yield from lines
+    names = list(dict.fromkeys(setting.experiment for setting in certificate.settings))
+    rivals = reference.load(names)
+    if not any(line.status for line in lines):
+        lines = list(_stated(certificate, names, rivals))
+        yield from lines
+    if any(line.status for line in lines):
+        return
+    generator = random.Random(seed)
+    blocks = {name: _blocks(name) for name in names}
+    attacked = generator.choice(certificate.settings)
+    asked = [
+        Asked(
+            experiment=setting.experiment,
+            epsilon=setting.epsilon,
+            run=setting.run,
+            blocks=_drawn(blocks[setting.experiment], len(setting.seeds), part, generator),
+            attacked=setting is attacked,
+        )
+        for setting in certificate.settings
+    ]
+    answer = recompute(Request(method=str(method.absolute()), settings=asked))
+    if isinstance(answer, Failure):
+        yield Line(Status(answer.status), answer.text)
+        return
+    if len(answer.settings) != len(asked):
+        yield Line(Status.INCOMPARABLE, "its runs ended without results of each setting")
+        return
+    if answer.label != certificate.method.label:
+        text = f"method.label: is {certificate.method.label}, and follows as {answer.label}"
+        yield Line(Status.DIFFERS, text)
+        return
+    yield from _compared_again(certificate, rivals)
+    others = list(_other_versions(certificate))
+    for setting, each, computed in zip(certificate.settings, asked, answer.settings, strict=True):
+        yield from _Check(setting, each, computed, others).lines()
+
+
+def _head(certificate: Certificate, method: Path) -> Iterator[Line]:
+    """Yield a line for each fault of a certificate that shows without results of its rivals."""
     if certificate.sealed().seal != certificate.seal:
         yield Line(Status.DIFFERS, "seal: the certificate was changed after it was issued")
     digest = hashlib.sha256(method.read_bytes()).hexdigest()
@@ -77,44 +132,81 @@ def verify(
     if certificate.method.file != method.name:
         text = f"method.file: is {certificate.method.file}, and the file is {method.name}"
         yield Line(Status.DIFFERS, text)
-    if not certificate.method.label.startswith(method.stem):
-        yield Line(Status.DIFFERS, "method.label: is not that of the file")
-    names = list(dict.fromkeys(setting.experiment for setting in certificate.settings))
+    if certificate.not_checked != NOT_CHECKED:
+        yield Line(Status.DIFFERS, "not_checked: is not what certificates leave unchecked")
+    names = [setting.experiment for setting in certificate.settings]
     if {*names} != {*TRACKS.get(certificate.track, names)}:
         text = f"track: {certificate.track} has other experiments than {', '.join(names)}"
         yield Line(Status.DIFFERS, text)
-    rivals = reference.load(names)
+    code = fingerprint.meaning(method)
+    for setting in certificate.settings:
+        if setting.code.get("method") != code:
+            yield Line(Status.DIFFERS, f"{setting.title}: code.method: is not that of the file")
+
+
+def _stated(
+    certificate: Certificate, names: list[str], rivals: Mapping[str, xr.Dataset]
+) -> Iterator[Line]:
+    """Yield a line for each field that does not follow from others or from reference results."""
     for name in names:
         if name not in rivals:
-            yield Line(Status.INCOMPARABLE, f"{name}: no kept results of its rivals are here")
+            yield Line(Status.INCOMPARABLE, f"{name}: no reference results of its rivals are here")
             return
-    others = list(_other_versions(certificate))
-    yield from (Line(Status.EQUAL, text) for text in others)
-    try:
-        experiments = {
-            name: check_experiment(entry(name, str(method), rivals[name], Path()).content)
-            for name in names
-        }
-    except ConfigError as error:
-        yield Line(Status.INCOMPARABLE, str(error))
-        return
-    yield from _missing_settings(certificate, experiments)
-    checks = [
-        _Check(setting, method, experiments[setting.experiment]) for setting in certificate.settings
-    ]
-    derived = [line for check in checks for line in check.derived()]
-    yield from derived
-    if any(line.status for line in derived):
-        return
-    yield from _compared_again(certificate, rivals)
-    generator = random.Random(seed)
-    attacked = generator.choice(checks)
-    for check in checks:
-        lines = list(check.again(part, generator, exactly=not others and check.same_code))
-        yield from lines
-        if any(line.status for line in lines):
-            return
-    yield from attacked.attacked(exactly=not others and attacked.same_code)
+    there = sorted((setting.experiment, setting.epsilon) for setting in certificate.settings)
+    asked = sorted((name, total) for name in names for total in competing_totals(rivals[name]))
+    if there != asked:
+        text = ", ".join(f"{name} at {total:g}" for name, total in asked)
+        yield Line(
+            Status.DIFFERS,
+            f"settings: experiment and epsilon: the competition is {text}, each once",
+        )
+    for setting in certificate.settings:
+        results = rivals[setting.experiment]
+        if certificate.method.label in results["algorithm"]:
+            yield _differs(setting, "method.label", "is that of a rival")
+        for name in ("dataset", "metric", "n_test"):
+            if getattr(setting, name) != results.attrs[name]:
+                yield _differs(setting, name, f"is not {results.attrs[name]}, that of its rivals")
+        numbers = len(setting.values), len(setting.losses)
+        if setting.seeds != [*range(len(setting.seeds))] or {*numbers} != {len(setting.seeds)}:
+            yield _differs(
+                setting, "seeds", "are not the first of the rivals, with a value of each"
+            )
+        ends = {block[-1] + 1 for block in _blocks(setting.experiment)}
+        if len(setting.seeds) not in ends or len(setting.seeds) > results.sizes["seed"]:
+            # Seeds after the last whole block would never be computed again.
+            yield _differs(setting, "seeds", "end within a block of seeds, or after the rivals'")
+        expected = mean(setting.values, statistics.redrawn(results))
+        if not _close(_plain(expected), _plain(setting.mean)):
+            yield _differs(setting, "mean", "is not that of its values")
+
+
+def _blocks(name: str) -> Blocks:
+    """Return the blocks of seeds of an experiment that are computed together, as rounding depends on them."""
+    return check_experiment(read_yaml(find_all("experiments")[name]), name).blocks
+
+
+def _drawn(blocks: Blocks, n: int, part: float, generator: random.Random) -> list[list[int]]:
+    """Draw a part of the blocks of the first n seeds, one at least."""
+    whole = [block for block in blocks if block[-1] < n]
+    return [[*block] for block in sorted(generator.sample(whole, math.ceil(part * len(whole))))]
+
+
+def _differs(setting: Setting, field: str, text: str) -> Line:
+    return Line(Status.DIFFERS, f"{setting.title}: {field}: {text}")
+
+
+def _plain(model: Any) -> Any:
+    return model and model.model_dump()
+
+
+def _close(one: Any, other: Any) -> bool:
+    """Return whether content of JSON is the same, numbers up to rounding."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key]) for key in one)
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_RELATIVE**2)
+    return bool(one == other)
 
 
 def _other_versions(certificate: Certificate) -> Iterator[str]:
@@ -122,22 +214,9 @@ def _other_versions(certificate: Certificate) -> Iterator[str]:
     here = provenance.versions()
     for name, version in certificate.versions.items():
         if here.get(name) != version:
-            yield f"versions.{name}: {version} there, {here.get(name, 'none')} here: bits may differ"
+            yield f"versions.{name}: {version} there, {here.get(name, 'none')} here"
     if certificate.arithmetic != provenance.arithmetic():
-        yield f"arithmetic: {certificate.arithmetic} there, {provenance.arithmetic()} here: bits may differ"
-
-
-def _missing_settings(
-    certificate: Certificate, experiments: Mapping[str, Experiment]
-) -> Iterator[Line]:
-    """Yield a line if a certificate has other settings than its competition, or one twice."""
-    there = sorted((setting.experiment, setting.epsilon) for setting in certificate.settings)
-    asked = sorted(
-        (name, budget) for name, experiment in experiments.items() for _, budget in experiment.grid
-    )
-    if there != asked:
-        text = ", ".join(f"{name} at {budget:g}" for name, budget in asked)
-        yield Line(Status.DIFFERS, f"settings: the competition is {text}, each once")
+        yield f"arithmetic: {certificate.arithmetic} there, {provenance.arithmetic()} here"
 
 
 def _compared_again(certificate: Certificate, rivals: Mapping[str, xr.Dataset]) -> Iterator[Line]:
@@ -146,7 +225,7 @@ def _compared_again(certificate: Certificate, rivals: Mapping[str, xr.Dataset]) 
     if others := [
         s.experiment for s in certificate.settings if s.reference != digests[s.experiment]
     ]:
-        text = f"settings.reference: kept results of {others[0]} are others here, verdicts cannot be compared"
+        text = f"settings.reference: reference results of {others[0]} are others here, verdicts cannot be compared"
         yield Line(Status.INCOMPARABLE, text)
         return
     label = certificate.method.label
@@ -157,13 +236,12 @@ def _compared_again(certificate: Certificate, rivals: Mapping[str, xr.Dataset]) 
     assert comparison is not None
     for setting in certificate.settings:
         again = versus(label, setting.experiment, setting.epsilon, comparison)
-        if again != setting.versus:
-            text = f"{setting.title}: versus: does not follow from its values and kept results of rivals"
-            yield Line(Status.DIFFERS, text)
+        if not _close(_plain(again), _plain(setting.versus)):
+            yield _differs(setting, "versus", "does not follow from its values and those of rivals")
 
 
 def with_values(rivals: xr.Dataset, label: str, settings: list[Setting]) -> xr.Dataset:
-    """Return kept results with a further method that has the values of a certificate."""
+    """Return reference results with a further method that has the values of a certificate."""
     # Facts but the values are those of a stated rival: a comparison needs the total alone, which is the same.
     method = rivals.isel(algorithm=[0]).assign_coords(algorithm=[label]).copy(deep=True)
     metric, last = rivals.attrs["metric"], rivals["round"].values[-1]
@@ -190,138 +268,107 @@ def with_values(rivals: xr.Dataset, label: str, settings: list[Setting]) -> xr.D
     return both.assign_attrs({**rivals.attrs, "added": json.dumps(added)})
 
 
-def _is_below(name: str, keys: Iterable[str]) -> bool:
-    return any(f"{name}.".startswith(f"{key}.") for key in keys)
-
-
 class _Check:
-    """Verification of a setting."""
+    """Comparison of a setting with what was computed again."""
 
-    def __init__(self, setting: Setting, method: Path, experiment: Experiment) -> None:
-        self.setting, self.method, self.experiment = setting, method, experiment
-        self.same_code = False
+    def __init__(
+        self, setting: Setting, asked: Asked, computed: Computed, others: list[str]
+    ) -> None:
+        self.setting, self.asked, self.computed = setting, asked, computed
+        same_code = computed.facts.get("code") == setting.code
+        self.reasons = others if same_code else [*others, "code: that of the suite is another here"]
 
-    def spec(self, seeds: list[int]) -> RunSpec:
-        run = {**self.setting.run, "algorithm": str(self.method), "seeds": seeds}
-        return RunSpec.model_validate(run)
-
-    def derived(self) -> Iterator[Line]:
-        """Yield a line for each field that does not follow from others."""
-        setting = self.setting
-        numbers = len(setting.seeds), len(setting.values), len(setting.losses)
-        if setting.seeds != [*range(len(setting.seeds))] or len({*numbers}) > 1:
-            yield self._differs("seeds", "are not the first of the rivals, with a value of each")
-            return
-        try:
-            spec = self.spec(setting.seeds)
-        except ValueError as error:
-            yield self._differs("run", f"is refused: {error}")
-            return
-        facts = stated(spec) | {
-            "epsilon": spec.stated_budget,
-            "dataset": spec.info.name,
-            "metric": spec.as_problem.judged_by,
-        }
-        here: Any = facts.pop("code")
-        self.same_code = setting.code == here
-        if setting.code.get("method") != here["method"]:
-            yield self._differs("code.method", "is not that of the file")
-        elif not self.same_code:
-            text = f"{setting.title}: code: that of the suite is another here: bits may differ"
-            yield Line(Status.EQUAL, text)
-        for name, value in facts.items():
-            if getattr(setting, name) != value:
-                yield self._differs(name, f"is {getattr(setting, name)}, and follows as {value}")
-        for name in self._other_settings():
+    def lines(self) -> Iterator[Line]:
+        """Yield what is found: facts, runs, and the audit."""
+        setting, computed = self.setting, self.computed
+        stated = setting.model_dump(include={*_FOLLOW})
+        for name in _FOLLOW:
+            if name not in computed.facts or not _close(stated[name], computed.facts[name]):
+                text = f"is {stated[name]}, and follows as {computed.facts.get(name)}"
+                yield self._differs(name, text)
+        for name in computed.others:
             yield self._differs(f"run.{name}", "is not that of the competition")
-        if len(setting.seeds) not in {block[-1] + 1 for block in self.experiment.blocks}:
-            # Seeds after the last whole block would never be computed again.
-            yield self._differs("seeds", "end within a block of seeds")
-        if setting.mean != mean(setting.values):
-            yield self._differs("mean", "is not that of its values")
+        if computed.others:
+            return
+        sizes = [(len(block.values), len(block.losses)) for block in computed.blocks]
+        if sizes != [(len(seeds), len(seeds)) for seeds in self.asked.blocks]:
+            yield Line(Status.INCOMPARABLE, f"{setting.title}: not all runs were computed again")
+            return
+        for seeds, block in zip(self.asked.blocks, computed.blocks, strict=True):
+            yield from self._block(seeds, block)
+        yield from self._mean()
+        yield self._compared()
+        if self.asked.attacked:
+            yield from self._attacked()
 
-    def _other_settings(self) -> list[str]:
-        """Return the settings of a run, tuned ones left out, that the competition states otherwise."""
-        searches = [
-            s for s in self.experiment.searches.values() if s.budget == self.setting.epsilon
-        ]
-        runs = [r for r in self.experiment.runs if r.spec.stated_budget == self.setting.epsilon]
-        if not searches and not runs:
-            return ["privacy.total"]
-        free = ["evaluate_every", *(searches[0].axes if searches else ())]
-        spec = searches[0].spec if searches else runs[0].spec
-        asked, there = (
-            {str(key): value for key, value in pd.json_normalize(run).iloc[0].items()}
-            for run in (settings_of(spec), self.setting.run)
+    def _compared(self) -> Line:
+        seeds = ", ".join(f"{block[0]} to {block[-1]}" for block in self.asked.blocks)
+        text = f"{self.setting.title}: seeds {seeds} were computed again"
+        if not self.reasons:
+            return Line(Status.EQUAL, f"{text}, and each bit was compared")
+        return Line(
+            Status.EQUAL,
+            f"{text}, but compared loosely, up to {RECORDS} test records, as bits may differ: "
+            + "; ".join(self.reasons),
         )
-        # A number that is tuned may be a part of a schedule.
-        stays = (name for name in sorted({*asked, *there}) if not _is_below(name, free))
-        return [name for name in stays if asked.get(name) != there.get(name)]
 
-    def again(self, part: float, generator: random.Random, *, exactly: bool) -> Iterator[Line]:
-        """Compute some runs again, and yield what they show."""
-        n = len(self.setting.seeds)
-        # Rounding depends on the seeds that are computed together.
-        blocks: list[tuple[int, ...]] = [b for b in self.experiment.blocks if b[-1] < n]
-        for block in sorted(generator.sample(blocks, math.ceil(part * len(blocks)))):
-            yield from self._block_again(list(block), exactly=exactly)
-
-    def _block_again(self, seeds: list[int], *, exactly: bool) -> Iterator[Line]:
-        """Compute a block of seeds again, and yield what it shows."""
-        setting, spec = self.setting, self.spec(seeds)
-        try:
-            trace = run_spec(spec, load_dataset(spec.dataset))
-        except DatasetError as error:
-            yield Line(Status.INCOMPARABLE, f"{setting.title}: {error}")
-            return
-        except (AlgorithmError, OSError) as error:
-            cause = error.__cause__ or error
-            yield self._differs("run", f"fails here: {type(cause).__name__}: {cause}")
-            return
-        fine = trace["status"].isin(SUCCESSFUL)
-        ends = [trace[name].isel(round=-1).where(fine) for name in (setting.metric, "train_loss")]
-        values, losses = ([finite(value) for value in end.values.tolist()] for end in ends)
-        allowed = 0.0 if exactly else RECORDS / setting.n_test
-        for seed, value, loss in zip(seeds, values, losses, strict=True):
+    def _block(self, seeds: list[int], block: Block) -> Iterator[Line]:
+        """Yield a line for each seed and fact that differs."""
+        setting = self.setting
+        for seed, value, loss in zip(seeds, block.values, block.losses, strict=True):
             former, former_loss = setting.values[seed], setting.losses[seed]
             if value is None or former is None:
                 same = value is former
+            elif self.reasons:
+                same = abs(value - former) <= RECORDS / setting.n_test
             else:
-                same = abs(value - former) <= allowed and (not exactly or loss == former_loss)
+                same = value == former and loss == former_loss
             if not same:
                 text = f"of seed {seed} is {former} there (loss {former_loss}), and {value} here (loss {loss})"
                 yield self._differs("values", text)
-        facts: Mapping[str, Any] = {
-            "n_test": int(trace.attrs["n_test"]),
-            "floats_sent": float(trace["floats_sent"].max()),
-            **(
-                {name: finite(trace[name].item()) for name in ("mu", "regret")}
-                if "mu" in trace
-                else {}
-            ),
-        }
-        for name, value in facts.items():
-            former = getattr(setting, name)
-            if former != value and (exactly or former is None or not np.isclose(former, value)):
-                yield self._differs(name, f"is {former} there, and {value} here")
-        how = "each bit" if exactly else f"up to {RECORDS} test records"
-        text = (
-            f"{setting.title}: seeds {seeds[0]} to {seeds[-1]} were computed again, {how} compared"
-        )
-        yield Line(Status.EQUAL, text)
+        stated = setting.model_dump(include={*_OF_TRACES})
+        for name in _OF_TRACES:
+            former, here = stated[name], block.facts.get(name)
+            if not (_close(former and float(former), here) if self.reasons else former == here):
+                yield self._differs(name, f"is {former} there, and {here} here")
 
-    def attacked(self, *, exactly: bool) -> Iterator[Line]:
-        """Attack the run again, and yield a line on the audit."""
-        setting = self.setting
-        spec = self.spec(setting.seeds[:1])
-        if self.experiment.audit is None:
-            return
-        found = Attacked.of(audit(spec, load_dataset(spec.dataset), self.experiment.audit))
-        pair = [each and (each if exactly else each.passed) for each in (found, setting.audit)]
-        if pair[0] != pair[1]:
-            yield self._differs("audit", f"is {setting.audit} there, and {found} here")
+    def _mean(self) -> Iterator[Line]:
+        """Yield a line if errors that were computed again are other ones on average, which rounding is not."""
+        pairs = [
+            (value, self.setting.values[seed])
+            for seeds, block in zip(self.asked.blocks, self.computed.blocks, strict=True)
+            for seed, value in zip(seeds, block.values, strict=True)
+        ]
+        differences = [
+            here - there for here, there in pairs if here is not None and there is not None
+        ]
+        allowed = RECORDS / self.setting.n_test / math.sqrt(len(pairs))
+        if differences and abs(found := float(np.mean(differences))) > allowed:
+            text = f"differ by {found:.2g} on average, and rounding allows {allowed:.2g}"
+            yield self._differs("values", text)
+
+    def _attacked(self) -> Iterator[Line]:
+        """Yield a line on the audit; where bits may differ, an attack may succeed once more or less."""
+        pair = [_plain(each) for each in (self.computed.audit, self.setting.audit)]
+        if self.reasons and None not in pair:
+            bounds = [each.pop("epsilon_lower") for each in pair]
+            pair = pair if math.isclose(*bounds, rel_tol=0.1, abs_tol=0.1) else bounds
+        if not _close(*pair):
+            text = f"is {self.setting.audit} there, and {self.computed.audit} here"
+            yield self._differs("audit", text)
         else:
-            yield Line(Status.EQUAL, f"{setting.title}: its audit was made again, and is the same")
+            yield Line(
+                Status.EQUAL, f"{self.setting.title}: its audit was made again, and is the same"
+            )
 
     def _differs(self, field: str, text: str) -> Line:
-        return Line(Status.DIFFERS, f"{self.setting.title}: {field}: {text}")
+        return _differs(self.setting, field, text)
+
+
+_FOLLOW = (
+    *("epsilon", "delta", "dataset", "metric", "relation", "unit", "trust"),
+    *("guarantee", "conditions", "rounds", "gradients"),
+)
+"""Fields that follow from the settings of a run and the method."""
+_OF_TRACES = ("n_test", "floats_sent", "mu", "regret")
+"""Fields that follow from a run."""

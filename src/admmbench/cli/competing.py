@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -151,43 +152,51 @@ def _verify(options: argparse.Namespace) -> int:
     METHOD       file of the method
     --part TEXT  part of the runs of each setting, one at least (default: 0.05)
     --draw TEXT  seed that draws these runs (default: by chance; it is printed)
-    --sandbox    without network, and with no folder that can be written (Linux)
+    --sandbox    execute the file without network, other files, and the certificate (Linux)
+    --within TEXT  command that executes the file in a place of yours, such as "docker run ..."
     """
     import random
 
+    from admmbench.certificate import recompute, sandbox
     from admmbench.certificate.content import read
     from admmbench.certificate.verify import Status, verify
     from admmbench.files.core_yaml import parse_yaml
     from admmbench.validation import Whole, checked
 
-    if options.sandbox:
-        from admmbench.certificate.sandbox import confined
-
-        return confined(options.certificate, options.method, options.part, options.draw)
     part = parse_yaml(options.part or "0.05", "--part")
     if not (isinstance(part, int | float) and 0 < part <= 1):
         raise ValueError(f"--part: expected a part above 0 and up to 1, got {options.part}")
     draw = checked(
         Whole, parse_yaml(options.draw or str(random.randrange(10**6)), "--draw"), "--draw"
     )
+    within = shlex.split(options.within or "")
+    if options.sandbox:
+        if reason := sandbox.missing():
+            print(f"– no sandbox: {reason}; verify in a container by --within")
+            return int(Status.INCOMPARABLE)
+        within = sandbox.within(options.method)
     print(
         f"This executes {options.method}. The draw of its runs has the seed {draw}. "
         "A certificate is no signature: it does not say who made it."
     )
-    worst = Status.EQUAL
+    found: set[Status] = set()
     try:
-        for line in verify(read(options.certificate), options.method, part, draw):
-            print(f"{_SIGNS[line.status]} {line.text}", flush=True)
-            worst = (
-                Status.DIFFERS
-                if Status.DIFFERS in (worst, line.status)
-                else max(worst, line.status)
-            )
+        again = functools.partial(recompute.in_process, within=within)
+        for line in verify(read(options.certificate), options.method, part, draw, again):
+            _print_line(line.status, line.text)
+            found.add(line.status)
     except (ValueError, OSError) as error:
-        print(f"{_SIGNS[2]} {error}")
-        worst = worst or Status.INCOMPARABLE
+        _print_line(Status.INCOMPARABLE, str(error))
+        found.add(Status.INCOMPARABLE)
+    worst = Status.DIFFERS if Status.DIFFERS in found else max(found, default=Status.INCOMPARABLE)
     print(_VERDICTS[worst])
     return int(worst)
+
+
+def _print_line(status: int, text: str) -> None:
+    # Some text is of the method: it has no characters that steer a terminal.
+    clean = "".join(character if character.isprintable() else " " for character in text)
+    print(f"{_SIGNS[status]} {clean}", flush=True)
 
 
 _SIGNS = "✓✗–"

@@ -99,8 +99,7 @@ def entry(
         if key.startswith("problem.records."):
             stated["tune"][key] = starts.get(key, stated["tune"][key])
     ran = (results["status"] != Outcome.NOT_RUN).sum("seed")
-    every = [total for total in map(float, results["epsilon"].values) if math.isfinite(total)]
-    totals = [total for total in every if total in TOTALS] or every
+    totals = competing_totals(results)
     first, *later = content["interim_analyses"]
     seeds = {
         total: max([first, *(k for k in later if k <= min(n, ran.sel(epsilon=total).max()))])
@@ -117,6 +116,12 @@ def entry(
     if method.endswith(".py"):
         stated["name"] = os.path.relpath(expanded(method), folder)
     return Entry(content, stated["label"], totals, seeds)
+
+
+def competing_totals(results: xr.Dataset) -> list[float]:
+    """Return the totals of kept results at which a method competes."""
+    every = [total for total in map(float, results["epsilon"].values) if math.isfinite(total)]
+    return [total for total in every if total in TOTALS] or every
 
 
 def joined(results: xr.Dataset, rivals: xr.Dataset, experiment: Experiment) -> xr.Dataset:
