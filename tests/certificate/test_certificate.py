@@ -17,7 +17,8 @@ import pytest
 
 from admmbench.certificate import board, content, recompute, sandbox, verify
 from admmbench.certificate.verify import Status
-from admmbench.cli import main
+from admmbench.cli import competing, main
+from admmbench.files.core_yaml import read_yaml
 from admmbench.jobs import fingerprint, provenance
 from admmbench.results import reference
 
@@ -357,6 +358,16 @@ def test_a_sandbox_that_cannot_be_made_is_no_difference(monkeypatch, capsys):
     words = [str(FOLDER / "certificate.json"), str(METHOD)]
     assert main(["verify", *words, "--sandbox"]) == Status.INCOMPARABLE
     assert "without complete results: no sandbox" in capsys.readouterr().out
+
+
+def test_a_second_call_takes_its_own_number_of_seeds(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("admmbench.cli.authors.run_checks", lambda name: 0)
+    for n in (10, 40, 20):
+        names = ["equal_privacy_digits"]
+        assert competing.compete(METHOD, names, "own", tmp_path / "study", 1, True, n) == 0
+        assert f"digits, ε = 2: {n} seeds show a difference" in capsys.readouterr().out
+        seeds = read_yaml(tmp_path / "study/config/seeds/equal_privacy_digits.yaml")
+        assert seeds == {"iceadmm, Gaussian": {2.0: n}}
 
 
 def test_submissions_are_read_and_text_is_text(tmp_path):

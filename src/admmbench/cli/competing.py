@@ -93,12 +93,11 @@ def compete(
 
 
 def _write_study(entries: Mapping[str, Entry], folder: Path) -> None:
-    """Write the folder of a competition's study, or leave it as it is."""
+    """Write the folder of a competition's study, or leave it as it is but for the number of seeds."""
     from admmbench import scaffold
     from admmbench.files.core_yaml import dump_yaml
     from admmbench.study import orders
     from admmbench.study.competition import HEAD
-    from admmbench.study.config import SEEDS
 
     texts = {
         name: HEAD + dump_yaml(each.content, default_flow_style=None, sort_keys=False, width=120)
@@ -106,8 +105,7 @@ def _write_study(entries: Mapping[str, Entry], folder: Path) -> None:
     }
     scaffold.write_experiments(texts, folder)
     for name, each in entries.items():
-        if not (folder / "config" / SEEDS / f"{name}.yaml").exists():
-            orders.record(name, {each.label: each.seeds}, folder / "config")
+        orders.record(name, {each.label: each.seeds}, folder / "config")
 
 
 def _print_forecast(
